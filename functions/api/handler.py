@@ -1,0 +1,28 @@
+"""The request path: POST /mcp. Stateless; any instance answers any request."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from aws_lambda_powertools import Logger
+
+from mcp_tasks.deployment import Deployment
+from mcp_tasks.server.endpoint import from_api_gateway, to_api_gateway
+from mcp_tasks.server.server import mcp_server
+from mcp_tasks.tasks.task import ANYONE
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+logger = Logger()
+server = mcp_server(Deployment(os.environ))
+
+
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Answer one request, and log one line about it: no argument, no result, no answer."""
+    answer = server.answer(from_api_gateway(event, ANYONE))
+    error = answer.error
+    logger.info("answered", status=int(answer.status), error=int(error.code) if error else None)
+    return to_api_gateway(answer)

@@ -1,0 +1,28 @@
+"""Hears from EventBridge that an execution ended, and ends its task."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from aws_lambda_powertools import Logger
+
+from mcp_tasks.deployment import Deployment
+from mcp_tasks.tasks.task import now_ms
+from mcp_tasks.workflows.finish import finish
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+logger = Logger()
+deployment = Deployment(os.environ)
+
+
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> None:
+    """Write the end of the task; an error is retried by EventBridge and then kept in a queue."""
+    detail = event["detail"]
+    status = finish(
+        detail, deployment.rows, deployment.executions, deployment.catalogue, now_ms()
+    )
+    logger.info("finished", task_id=detail["name"], execution=detail["status"], task=status)

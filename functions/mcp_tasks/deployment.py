@@ -1,0 +1,83 @@
+"""What a function finds around it: its table, its state machines, its tools.
+
+Read from the environment that `infra` gives every function, once per cold start. Clients are made
+when they are first needed, because making one costs more than most requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from .registry.catalogue import FILE_NAME, Catalogue, Entry
+from .tasks.rows import TaskTable
+from .workflows.executions import Executions
+
+BUNDLE = Path(__file__).resolve().parent.parent
+
+# A call that hangs is repeated well within API Gateway's 29 seconds.
+CLIENT_CONFIG = Config(
+    connect_timeout=2, read_timeout=5, retries={"mode": "standard", "total_max_attempts": 4}
+)
+
+
+class Deployment:
+    """One stack, as its functions see it.
+
+    `environment` holds TASKS_TABLE, STATE_MACHINE_PREFIX (an ARN that a tool's name completes),
+    CELL, SERVER_NAME, SERVER_VERSION and ALLOWED_ORIGINS (separated by spaces); each function gets
+    those that it uses. `client` is `boto3.client` or a stand-in.
+    """
+
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        client: Callable[..., Any] = boto3.client,
+        catalogue: Catalogue | None = None,
+    ) -> None:
+        self._environment = environment
+        self._client = client
+        self._catalogue = catalogue
+
+    @cached_property
+    def rows(self) -> TaskTable:
+        """The tasks table."""
+        client = self._client("dynamodb", config=CLIENT_CONFIG)
+        return TaskTable(client, self._environment["TASKS_TABLE"])
+
+    @cached_property
+    def executions(self) -> Executions:
+        """The tools' executions."""
+        return Executions(lambda: self._client("stepfunctions", config=CLIENT_CONFIG))
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The tools that were deployed."""
+        return self._catalogue or Catalogue.read(BUNDLE / FILE_NAME)
+
+    def state_machine_arn(self, entry: Entry) -> str:
+        """The state machine that runs a tool's tasks."""
+        return entry.state_machine_arn or self._environment["STATE_MACHINE_PREFIX"] + entry.name
+
+    @property
+    def cell(self) -> str:
+        """The name of this stack among others, which its task ids begin with."""
+        return self._environment["CELL"]
+
+    @property
+    def server_info(self) -> dict[str, str]:
+        """`serverInfo`: self-reported, for display."""
+        return {
+            "name": self._environment["SERVER_NAME"],
+            "version": self._environment["SERVER_VERSION"],
+        }
+
+    @property
+    def allowed_origins(self) -> list[str]:
+        """The browsers' pages that may call."""
+        return self._environment.get("ALLOWED_ORIGINS", "").split()

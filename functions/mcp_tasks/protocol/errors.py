@@ -1,0 +1,79 @@
+"""The error codes a server may emit, and the HTTP status that carries each.
+
+Sources: 2026-07-28 basic/index.mdx, "Error Codes"; basic/transports/streamable-http.mdx, "Protocol
+Version Header" (404), "Server Validation" (400) and "Security & Endpoint" (403).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from http import HTTPStatus
+from typing import Any, Final
+
+
+class ErrorCode(IntEnum):
+    """Every code this server emits; the specification forbids others in its reserved range."""
+
+    PARSE_ERROR = -32700
+    INVALID_REQUEST = -32600
+    METHOD_NOT_FOUND = -32601
+    INVALID_PARAMS = -32602
+    INTERNAL_ERROR = -32603
+    HEADER_MISMATCH = -32020
+    MISSING_REQUIRED_CLIENT_CAPABILITY = -32021
+    UNSUPPORTED_PROTOCOL_VERSION = -32022
+
+
+HTTP_STATUS: Final[Mapping[ErrorCode, HTTPStatus]] = {
+    ErrorCode.PARSE_ERROR: HTTPStatus.BAD_REQUEST,
+    ErrorCode.INVALID_REQUEST: HTTPStatus.BAD_REQUEST,
+    ErrorCode.METHOD_NOT_FOUND: HTTPStatus.NOT_FOUND,
+    ErrorCode.INVALID_PARAMS: HTTPStatus.BAD_REQUEST,
+    ErrorCode.INTERNAL_ERROR: HTTPStatus.INTERNAL_SERVER_ERROR,
+    ErrorCode.HEADER_MISMATCH: HTTPStatus.BAD_REQUEST,
+    ErrorCode.MISSING_REQUIRED_CLIENT_CAPABILITY: HTTPStatus.BAD_REQUEST,
+    ErrorCode.UNSUPPORTED_PROTOCOL_VERSION: HTTPStatus.BAD_REQUEST,
+}
+"""The table of the official SDKs: clients read the JSON-RPC error from the body of a 4xx."""
+
+
+class ProtocolError(Exception):
+    """A request that is answered with a JSON-RPC error.
+
+    Raised anywhere below the endpoint; the endpoint is the only place that renders it. `status`
+    overrides the table for the few errors whose HTTP status says more than their code (403, 413).
+    """
+
+    def __init__(
+        self,
+        code: ErrorCode,
+        message: str,
+        data: Mapping[str, Any] | None = None,
+        *,
+        status: HTTPStatus | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+        self.status = status or HTTP_STATUS[code]
+
+    def as_error(self) -> dict[str, Any]:
+        """The `error` member of a JSON-RPC error response."""
+        error: dict[str, Any] = {"code": int(self.code), "message": self.message}
+        if self.data is not None:
+            error["data"] = dict(self.data)
+        return error
+
+
+def invalid_params(message: str, **data: Any) -> ProtocolError:
+    """-32602, the code of malformed parameters, unknown tools and unknown tasks."""
+    return ProtocolError(ErrorCode.INVALID_PARAMS, message, data or None)
+
+
+def missing_capability(message: str, required: Mapping[str, Any]) -> ProtocolError:
+    """-32021 with `data.requiredCapabilities`, shaped like the ClientCapabilities to declare."""
+    return ProtocolError(
+        ErrorCode.MISSING_REQUIRED_CLIENT_CAPABILITY, message, {"requiredCapabilities": required}
+    )

@@ -1,0 +1,194 @@
+"""HTTP headers that mirror the body (streamable-http.mdx, "Request Metadata"; SEP-2243).
+
+Intermediaries route on these headers without reading the body, so a request whose headers and
+body disagree is refused: otherwise two parties would act on two different requests.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .errors import ErrorCode, ProtocolError
+from .jsonrpc import Request
+from .meta import RequestMeta
+
+MIRRORED_NAME: Final[Mapping[str, str]] = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
+"""Method -> the parameter that `Mcp-Name` mirrors (for tasks/*: tasks.md, "Routing Headers")."""
+
+NAME_MAY_BE_MISSING: Final = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
+"""A widely used client omits Mcp-Name here. A missing header misroutes nothing within a cell, so it
+is tolerated; a mismatching one is refused."""
+
+_SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
+_FIELD_VALUE = re.compile(r"[\x20-\x7e\t]*")
+_DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+
+
+class Headers:
+    """Request headers, by case-insensitive name (RFC 9110, section 5.1)."""
+
+    def __init__(self, headers: Mapping[str, Sequence[str]]) -> None:
+        self._values: dict[str, list[str]] = {}
+        for name, values in headers.items():
+            self._values.setdefault(name.lower(), []).extend(values)
+
+    def get(self, name: str) -> str | None:
+        """The value, stripped of surrounding whitespace; None when the header is absent.
+
+        Raises ProtocolError (-32020) when a mirrored header came twice: whoever routed the request
+        may have read the other one.
+        """
+        values = self._values.get(name.lower())
+        if not values:
+            return None
+        if len(values) > 1 and name.lower().startswith("mcp-"):
+            raise _mismatch(f"the {name} header was sent {len(values)} times")
+        return values[0].strip(" \t")
+
+
+@dataclass(frozen=True, slots=True)
+class MirroredParameter:
+    """A tool parameter that its schema annotates with `x-mcp-header`."""
+
+    header: str
+    path: tuple[str, ...]
+    type: str
+
+
+def mirrored_parameters(input_schema: Mapping[str, Any]) -> list[MirroredParameter]:
+    """The `x-mcp-header` annotations reachable through `properties` alone.
+
+    Raises ValueError for an annotation the specification does not allow (tools.mdx,
+    "x-mcp-header"); clients must drop such a tool, so it is refused when the tool is declared.
+    """
+    found = list(_annotations(input_schema, ()))
+    names = [parameter.header.lower() for parameter in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"x-mcp-header {name!r} is used twice")
+    return found
+
+
+def check(request: Request, meta: RequestMeta, headers: Headers) -> None:
+    """Refuse a request whose standard headers are missing or differ from its body.
+
+    Raises ProtocolError (-32020, HTTP 400).
+    """
+    _compare("MCP-Protocol-Version", headers.get("mcp-protocol-version"), meta.protocol_version)
+    _compare("Mcp-Method", headers.get("mcp-method"), request.method)
+    parameter = MIRRORED_NAME.get(request.method)
+    if parameter is None:
+        return
+    value = request.params.get(parameter)
+    header = headers.get("mcp-name")
+    if header is None and request.method in NAME_MAY_BE_MISSING:
+        return
+    if isinstance(value, str):  # anything else is malformed params, which the method reports
+        _compare("Mcp-Name", None if header is None else decode(header, "Mcp-Name"), value)
+
+
+def check_parameters(
+    mirrored: Sequence[MirroredParameter], arguments: Mapping[str, Any], headers: Headers
+) -> None:
+    """Refuse a `tools/call` whose `Mcp-Param-*` headers differ from its arguments.
+
+    An argument that is absent or null has no header; any other must have one. Integers compare
+    numerically ("42.0" equals 42). Raises ProtocolError (-32020).
+    """
+    for parameter in mirrored:
+        name = f"Mcp-Param-{parameter.header}"
+        header = headers.get(name)
+        value = _at(arguments, parameter.path)
+        if value is None:
+            if header is not None:
+                raise _mismatch(f"{name} is present but the argument is not")
+            continue
+        if header is None:
+            raise _mismatch(f"{name} is missing but the argument is present")
+        decoded = decode(header, name)
+        if parameter.type == "integer" and _equal_integers(decoded, value):
+            continue
+        if decoded != _rendered(value):
+            raise _mismatch(f"{name} does not match the argument {'.'.join(parameter.path)}")
+
+
+def decode(value: str, name: str) -> str:
+    """Undo the Base64 sentinel `=?base64?...?=` ("Value Encoding"); other values stand as they are.
+
+    Raises ProtocolError (-32020) for characters a header cannot carry and for broken Base64.
+    """
+    if not _FIELD_VALUE.fullmatch(value):
+        raise _mismatch(f"{name} contains characters that a header value cannot carry")
+    sentinel = _SENTINEL.fullmatch(value)
+    if sentinel is None:
+        return value
+    try:
+        return base64.b64decode(sentinel[1], validate=True).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError):
+        raise _mismatch(f"{name} is not valid Base64 of UTF-8") from None
+
+
+def _annotations(
+    schema: Mapping[str, Any], path: tuple[str, ...]
+) -> Iterator[MirroredParameter]:
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        return
+    for name, child in properties.items():
+        if not isinstance(child, Mapping):
+            continue
+        header = child.get("x-mcp-header")
+        if header is not None:
+            if not isinstance(header, str) or not re.fullmatch(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+", header):
+                raise ValueError(f"x-mcp-header of {name!r} must be an HTTP token, not {header!r}")
+            if child.get("type") not in ("string", "integer", "boolean"):
+                raise ValueError(f"x-mcp-header of {name!r} needs a string, integer or boolean")
+            yield MirroredParameter(header, (*path, name), child["type"])
+        yield from _annotations(child, (*path, name))
+
+
+def _compare(name: str, header: str | None, value: str) -> None:
+    if header is None:
+        raise _mismatch(f"the {name} header is missing")
+    if header != value:
+        raise _mismatch(f"the {name} header does not match the body")
+
+
+def _equal_integers(header: str, value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not _DECIMAL.fullmatch(header):
+        return False
+    whole, _, fraction = header.partition(".")
+    return fraction.strip("0") == "" and len(whole) <= 20 and int(whole) == value
+
+
+def _rendered(value: object) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (str, int)):
+        return str(value)
+    return None
+
+
+def _at(arguments: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    value: Any = arguments
+    for name in path:
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(name)
+    return value
+
+
+def _mismatch(reason: str) -> ProtocolError:
+    return ProtocolError(ErrorCode.HEADER_MISMATCH, f"Header mismatch: {reason}")

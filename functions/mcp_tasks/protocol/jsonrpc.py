@@ -1,0 +1,122 @@
+"""JSON-RPC 2.0 messages as MCP restricts them (2026-07-28 basic/index.mdx, "Messages").
+
+A POST body is one request or one notification; batches and responses are refused. A request id is
+a string or an integer, never null.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from .errors import ErrorCode, ProtocolError
+
+RequestId = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request, with `params` an empty object when the body has none."""
+
+    id: RequestId
+    method: str
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A one-way message; it is never answered."""
+
+    method: str
+    params: dict[str, Any]
+
+
+class MalformedRequest(ProtocolError):
+    """-32600, with the request's id where one could be read, so that the answer can carry it."""
+
+    def __init__(self, message: str, request_id: RequestId | None = None) -> None:
+        super().__init__(ErrorCode.INVALID_REQUEST, message)
+        self.request_id = request_id
+
+
+def parse(body: bytes) -> Request | Notification:
+    """Read one message.
+
+    Raises ProtocolError: -32700 when the bytes are not UTF-8 JSON, -32600 when they are JSON but
+    not one JSON-RPC 2.0 request or notification.
+    """
+    message = _decode(body)
+    if isinstance(message, list):
+        raise MalformedRequest("Batches are not part of MCP: send one message per POST")
+    if not isinstance(message, dict):
+        raise MalformedRequest("The body must be a JSON object: one JSON-RPC request or notification")
+    raw_id = message.get("id")
+    request_id = raw_id if _is_request_id(raw_id) else None
+    if message.get("jsonrpc") != "2.0":
+        raise MalformedRequest('"jsonrpc" must be "2.0"', request_id)
+    method = message.get("method")
+    if method is None and ("result" in message or "error" in message):
+        raise MalformedRequest("Clients send requests and notifications, not responses", request_id)
+    if not isinstance(method, str) or not method:
+        raise MalformedRequest('"method" must be a non-empty string', request_id)
+    params = message.get("params", {})
+    if not isinstance(params, dict):
+        raise MalformedRequest('"params" must be an object', request_id)
+    if "id" not in message:
+        return Notification(method, params)
+    if request_id is None:
+        raise MalformedRequest('"id" must be a string or an integer, and not null')
+    return Request(request_id, method, params)
+
+
+def result_response(request_id: RequestId, result: dict[str, Any]) -> dict[str, Any]:
+    """A result response."""
+    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+def error_response(request_id: RequestId | None, error: ProtocolError) -> dict[str, Any]:
+    """An error response; the id is left out when the request's could not be read."""
+    response: dict[str, Any] = {"jsonrpc": "2.0"}
+    if request_id is not None:
+        response["id"] = request_id
+    response["error"] = error.as_error()
+    return response
+
+
+def _is_request_id(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _decode(body: bytes) -> Any:
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ProtocolError(
+            ErrorCode.PARSE_ERROR, f"The body is not UTF-8 (byte {error.start})"
+        ) from None
+    try:
+        message = json.loads(text, parse_constant=_refuse_constant)
+        if "\\ud" in text or "\\uD" in text:
+            # A lone surrogate is legal to Python's parser and to nothing that stores it.
+            json.dumps(message, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise ProtocolError(
+            ErrorCode.PARSE_ERROR, "The body contains half of a surrogate pair"
+        ) from None
+    except json.JSONDecodeError as error:
+        raise ProtocolError(
+            ErrorCode.PARSE_ERROR,
+            f"The body is not JSON: {error.msg} (line {error.lineno}, column {error.colno})",
+        ) from None
+    except RecursionError:
+        raise ProtocolError(ErrorCode.PARSE_ERROR, "The body is nested too deeply") from None
+    except ValueError:  # NaN, Infinity, and integers beyond the interpreter's digit limit
+        raise ProtocolError(
+            ErrorCode.PARSE_ERROR, "The body contains a number that JSON does not have"
+        ) from None
+    return message
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)

@@ -1,0 +1,5 @@
+"""What a server offers: tools as their authors declare them, found in a folder, described to clients.
+
+`tool` is what a declaration is, `schema` its JSON Schemas, `results` what a return value becomes,
+`catalogue` the folder of them.
+"""

@@ -1,0 +1,85 @@
+"""From a tool's return value to a CallToolResult (tools.mdx, "Tool Result")."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """A result with content of its author's own: images, audio, resource links, several texts.
+
+    `content` holds content blocks as the specification writes them, for instance
+    `{"type": "image", "data": "<base64>", "mimeType": "image/png"}`.
+    """
+
+    content: Sequence[Mapping[str, Any]]
+    structured_content: Any = None
+    is_error: bool = False
+
+    def as_result(self) -> dict[str, Any]:
+        """The CallToolResult, without the envelope that a protocol revision puts around it."""
+        result: dict[str, Any] = {"content": [dict(block) for block in self.content]}
+        if self.structured_content is not None:
+            result["structuredContent"] = self.structured_content
+        if self.is_error:
+            result["isError"] = True
+        return result
+
+
+def returned(value: Any, adapter: TypeAdapter[Any] | None) -> dict[str, Any]:
+    """The result of a Python function: text, content of its own, or structured content."""
+    if isinstance(value, ToolResult):
+        return value.as_result()
+    if adapter is None:
+        return text_result(value) if isinstance(value, str) else _untyped(value)
+    return structured_result(adapter.dump_python(value, mode="json", by_alias=True))
+
+
+def workflow_output(output: Any, adapter: TypeAdapter[Any] | None) -> dict[str, Any]:
+    """The result of an execution: its output is structured content, unless it is a result already.
+
+    With a declared result type the output is checked against it. Without one, an object whose
+    `content` is a list of content blocks stands as it is.
+
+    Raises ValueError when the output does not have the declared type.
+    """
+    if adapter is not None:
+        try:
+            value = adapter.validate_python(output)
+        except ValidationError as error:
+            raise ValueError(f"{error.error_count()} fields differ from the declared type") from None
+        return structured_result(adapter.dump_python(value, mode="json", by_alias=True))
+    if _is_result(output):
+        return dict(output)
+    return text_result(output) if isinstance(output, str) else _untyped(output)
+
+
+def text_result(text: str) -> dict[str, Any]:
+    """One block of text."""
+    return {"content": [{"type": "text", "text": text}]}
+
+
+def error_result(message: str) -> dict[str, Any]:
+    """A tool execution error: what went wrong, for a model that may try again."""
+    return {**text_result(message), "isError": True}
+
+
+def structured_result(value: Any) -> dict[str, Any]:
+    """Structured content, with a copy as text for clients that do not read it."""
+    return {**text_result(json.dumps(value, ensure_ascii=False)), "structuredContent": value}
+
+
+def _untyped(value: Any) -> dict[str, Any]:
+    return {"content": []} if value is None else structured_result(value)
+
+
+def _is_result(output: Any) -> bool:
+    if not isinstance(output, Mapping) or not isinstance(output.get("content"), list):
+        return False
+    return all(isinstance(block, Mapping) and "type" in block for block in output["content"])

@@ -1,0 +1,163 @@
+"""JSON Schemas from Python types, by pydantic: a function's parameters, its result, a form.
+
+tools.mdx, "Tool" (inputSchema, outputSchema); elicitation.mdx, "Requested Schema".
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from typing import Any, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
+from pydantic_core import ErrorDetails
+
+_PRIMITIVE = frozenset({"string", "number", "integer", "boolean"})
+
+
+class InvalidArguments(ValueError):
+    """Arguments that break a schema; the message names each field and what is wrong with it."""
+
+
+def hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """A function's annotations, evaluated, with `Annotated` kept."""
+    return get_type_hints(function, include_extras=True)
+
+
+def parameters_model(function: Callable[..., Any], skip: type) -> type[BaseModel]:
+    """A pydantic model of a function's parameters, without the one annotated as `skip`.
+
+    Raises TypeError for a parameter that a JSON object cannot carry: unannotated, positional-only,
+    `*args` or `**kwargs`.
+    """
+    annotations = hints(function)
+    fields: dict[str, Any] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        where = f"{function.__module__}.{function.__qualname__}: parameter {name!r}"
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise TypeError(f"{where} must be a named parameter")
+        if name not in annotations:
+            raise TypeError(f"{where} needs a type annotation")
+        if annotations[name] is skip:
+            continue
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[name] = (annotations[name], default)
+    return create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def closed(model: type[BaseModel]) -> type[BaseModel]:
+    """The model, refusing fields that it does not name."""
+    return type(model)(
+        model.__name__,
+        (model,),
+        {
+            "__module__": model.__module__,
+            "__doc__": model.__doc__,
+            "model_config": ConfigDict(extra="forbid"),
+        },
+    )
+
+
+def context_parameter(function: Callable[..., Any], context: type) -> str | None:
+    """The name of the parameter annotated as `context`, if there is one."""
+    return next((n for n, hint in hints(function).items() if hint is context), None)
+
+
+def object_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a model, without pydantic's generated titles."""
+    schema = model.model_json_schema()
+    _drop_titles(schema)
+    schema.pop("description", None)
+    return {"type": "object", **schema}
+
+
+def result_adapter(annotation: Any) -> TypeAdapter[Any] | None:
+    """The adapter of a result type; None for text, for no result, and for untyped results."""
+    if annotation in (str, None, type(None), Any, inspect.Signature.empty):
+        return None
+    return TypeAdapter(annotation)
+
+
+def result_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a result as it is written to a client."""
+    schema = adapter.json_schema(mode="serialization")
+    _drop_titles(schema)
+    return schema
+
+
+def validate_arguments(model: type[BaseModel], arguments: Any) -> dict[str, Any]:
+    """Check arguments and convert them to the function's types.
+
+    Raises InvalidArguments.
+    """
+    try:
+        # Strict, as the JSON Schema is: "5" is no integer. JSON mode, in which strings still become
+        # dates and arrays tuples, as their schemas promise.
+        checked = model.model_validate_json(json.dumps(arguments), strict=True)
+    except ValidationError as error:
+        raise InvalidArguments("; ".join(_sentence(e) for e in error.errors())) from None
+    return {name: getattr(checked, name) for name in model.model_fields}
+
+
+def requested_schema(form: type[BaseModel]) -> dict[str, Any]:
+    """The schema of an elicitation form: a flat object of primitive properties.
+
+    Raises ValueError naming the field that is not one, for instance an optional or nested one:
+    give it a default instead of None, or ask several questions.
+    """
+    schema = form.model_json_schema()
+    definitions = schema.get("$defs", {})
+    properties: dict[str, Any] = {}
+    for name, declared in schema.get("properties", {}).items():
+        field = _resolved(declared, definitions)
+        if not _is_primitive(field):
+            raise ValueError(
+                f"{form.__name__}.{name}: a form's field is a string, number, boolean or enum"
+            )
+        properties[name] = field
+    if not properties:
+        raise ValueError(f"{form.__name__}: a form needs at least one field")
+    result: dict[str, Any] = {"type": "object", "properties": properties}
+    if "required" in schema:
+        result["required"] = schema["required"]
+    return result
+
+
+def _resolved(field: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """Inline the `$ref` of an enum class; forms have no definitions."""
+    reference = field.get("$ref")
+    if reference is None:
+        return field
+    target = definitions[reference.removeprefix("#/$defs/")]
+    return {**target, **{key: value for key, value in field.items() if key != "$ref"}}
+
+
+def _is_primitive(field: dict[str, Any]) -> bool:
+    if field.get("type") == "array":
+        items = field.get("items", {})
+        return items.get("type") == "string" and "enum" in items
+    return field.get("type") in _PRIMITIVE
+
+
+def _sentence(error: ErrorDetails) -> str:
+    """`field: what is wrong`, without the offending value."""
+    where = ".".join(str(part) for part in error["loc"]) or "arguments"
+    return f"{where}: {error['msg']}"
+
+
+def _drop_titles(schema: Any) -> None:
+    """Remove the titles that pydantic makes from names: they repeat the names at a cost in tokens."""
+    if isinstance(schema, list):
+        for item in schema:
+            _drop_titles(item)
+    elif isinstance(schema, dict):
+        if isinstance(schema.get("title"), str):
+            del schema["title"]
+        for key, child in schema.items():
+            if key in ("properties", "$defs"):
+                for grandchild in child.values():
+                    _drop_titles(grandchild)
+            elif key not in ("default", "examples", "const", "enum"):
+                _drop_titles(child)
+

@@ -1,0 +1,288 @@
+"""The three kinds of tools, as their authors declare them.
+
+    @tool                                     a function that runs within the request
+    @tool(task="optional")                    a function that Step Functions runs as a task
+    workflow_tool("name", definition=...)     an Amazon States Language file and its steps
+    workflow_tool("name", state_machine_arn=...)   a state machine that already exists
+
+Everything a declaration gets wrong is found when its module is imported, which `cdk synth` does.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Literal, TypeVar, overload
+
+from pydantic import BaseModel, TypeAdapter
+
+from ..protocol.headers import MirroredParameter, mirrored_parameters
+from . import results, schema
+from .context import TaskContext
+
+TaskSupport = Literal["forbidden", "optional", "required"]
+"""Whether a tool runs as a task: never, for clients that know tasks, or only for those."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+DECLARATION: Final = "__mcp_tool__"
+"""The attribute under which `@tool` leaves its declaration on the function."""
+
+LAMBDA_LIMIT: Final = timedelta(minutes=15)
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,48}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """What the kinds have in common: how clients see the tool, and how its tasks live."""
+
+    name: str
+    title: str | None
+    description: str
+    annotations: Mapping[str, Any]
+    arguments: type[BaseModel]
+    result: TypeAdapter[Any] | None
+    task: TaskSupport
+    ttl: timedelta
+    poll_every: timedelta
+    permissions: Sequence[Mapping[str, Any]]
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(f"{self.name!r}: a tool's name is 1 to 48 of A-Z a-z 0-9 _ . -")
+        if not self.description:
+            raise ValueError(f"{self.name}: a tool needs a docstring; clients show it to their model")
+        if self.ttl <= timedelta(0) or self.poll_every <= timedelta(0):
+            raise ValueError(f"{self.name}: ttl and poll_every must be positive")
+        self.mirrored  # noqa: B018  an annotation that clients would refuse is an error now
+
+    @cached_property
+    def mirrored(self) -> list[MirroredParameter]:
+        """The parameters that clients repeat as `Mcp-Param-*` headers."""
+        return mirrored_parameters(schema.object_schema(self.arguments))
+
+    def definition(self) -> dict[str, Any]:
+        """The tool as `tools/list` shows it (tools.mdx, "Data Types")."""
+        definition: dict[str, Any] = {"name": self.name}
+        if self.title:
+            definition["title"] = self.title
+        definition["description"] = self.description
+        definition["inputSchema"] = schema.object_schema(self.arguments)
+        if self.result is not None:
+            definition["outputSchema"] = schema.result_schema(self.result)
+        if self.annotations:
+            definition["annotations"] = dict(self.annotations)
+        return definition
+
+    def check_arguments(self, arguments: Any) -> dict[str, Any]:
+        """Arguments as the tool's types. Raises schema.InvalidArguments naming each bad field."""
+        return schema.validate_arguments(self.arguments, arguments)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionTool(Tool):
+    """A Python function."""
+
+    function: Callable[..., Any]
+    context: str | None
+    timeout: timedelta
+    memory_mb: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not timedelta(seconds=1) <= self.timeout <= LAMBDA_LIMIT:
+            raise ValueError(
+                f"{self.name}: a function's timeout is 1 second to 15 minutes (Lambda's limit); "
+                "longer work belongs into a workflow_tool, whose states may wait for a year"
+            )
+
+    def run(self, values: Mapping[str, Any], task: TaskContext) -> dict[str, Any]:
+        """Run the function on checked arguments and return its CallToolResult."""
+        context = {self.context: task} if self.context else {}
+        return results.returned(self.function(**values, **context), self.result)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One function that a workflow's states call."""
+
+    function: Callable[..., Any]
+    arguments: type[BaseModel]
+    result: TypeAdapter[Any] | None
+    context: str | None
+
+    def call(self, arguments: Any, task: TaskContext) -> Any:
+        """Check the input, run the function, and return its result as JSON values.
+
+        Raises schema.InvalidArguments when the state machine passes what the step does not take.
+        """
+        values = schema.validate_arguments(self.arguments, arguments)
+        if self.context:
+            values[self.context] = task
+        value = self.function(**values)
+        return value if self.result is None else self.result.dump_python(value, mode="json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkflowTool(Tool):
+    """A state machine: one of this repository's, or one that exists already."""
+
+    definition_file: Path | None = None
+    state_machine_arn: str | None = None
+    steps: Mapping[str, Step] = field(default_factory=dict)
+    timeout: timedelta = timedelta(minutes=1)
+    memory_mb: int = 512
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.definition_file is None) == (self.state_machine_arn is None):
+            raise ValueError(f"{self.name}: give a definition file or a state machine's ARN")
+        if self.definition_file is not None and not self.definition_file.is_file():
+            raise ValueError(f"{self.name}: there is no file {self.definition_file}")
+        if self.state_machine_arn is not None and self.steps:
+            raise ValueError(f"{self.name}: a state machine that exists already has its own steps")
+
+
+@overload
+def tool(function: Function, /) -> Function: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    task: TaskSupport = "forbidden",
+    ttl: timedelta = timedelta(days=1),
+    poll_every: timedelta = timedelta(seconds=2),
+    timeout: timedelta = timedelta(minutes=1),
+    memory_mb: int = 512,
+    permissions: Sequence[Mapping[str, Any]] = (),
+) -> Callable[[Function], Function]: ...
+def tool(
+    function: Function | None = None,
+    /,
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    task: TaskSupport = "forbidden",
+    ttl: timedelta = timedelta(days=1),
+    poll_every: timedelta = timedelta(seconds=2),
+    timeout: timedelta = timedelta(minutes=1),
+    memory_mb: int = 512,
+    permissions: Sequence[Mapping[str, Any]] = (),
+) -> Function | Callable[[Function], Function]:
+    """Declare a function as a tool. The function stays what it is, and can be called in tests.
+
+    Its name, docstring, parameters and return type become what clients see; `Annotated[T,
+    Field(description=...)]` describes a parameter.
+
+    Args:
+        task: "forbidden" runs within the request (about 25 seconds at most). "optional" runs as a
+            task for clients that declare the tasks extension and within the request for others.
+            "required" refuses those others.
+        ttl: how long a task and its result are kept, from its creation.
+        poll_every: how often clients should ask, `pollIntervalMs`.
+        timeout: how long one run of a task may take, at most 15 minutes.
+        permissions: what the function's role may do beyond the task itself: IAM policy statements,
+            `{"actions": ["s3:GetObject"], "resources": ["arn:..."]}`.
+
+    Raises TypeError or ValueError when the declaration cannot be offered to clients.
+    """
+
+    def declare(target: Function) -> Function:
+        declaration = FunctionTool(
+            name=name or target.__name__,
+            title=title,
+            description=inspect.getdoc(target) or "",
+            annotations=annotations or {},
+            arguments=schema.parameters_model(target, TaskContext),
+            result=schema.result_adapter(_return_type(target)),
+            task=task,
+            ttl=ttl,
+            poll_every=poll_every,
+            permissions=permissions,
+            function=target,
+            context=schema.context_parameter(target, TaskContext),
+            timeout=timeout,
+            memory_mb=memory_mb,
+        )
+        setattr(target, DECLARATION, declaration)
+        return target
+
+    return declare if function is None else declare(function)
+
+
+def workflow_tool(
+    name: str,
+    *,
+    description: str,
+    arguments: type[BaseModel],
+    result: Any = None,
+    definition: Path | None = None,
+    state_machine_arn: str | None = None,
+    steps: Sequence[Callable[..., Any]] = (),
+    title: str | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    ttl: timedelta = timedelta(days=1),
+    poll_every: timedelta = timedelta(seconds=2),
+    timeout: timedelta = timedelta(minutes=1),
+    memory_mb: int = 512,
+    permissions: Sequence[Mapping[str, Any]] = (),
+) -> WorkflowTool:
+    """Declare a state machine as a tool. It always runs as a task.
+
+    The execution's input is the arguments as the client sent them, its name is the task's id, and
+    its output is the tool's result. It ends as the tool's error when a step raises ToolError or a
+    Fail state has the error name ToolError.
+
+    Args:
+        arguments: a pydantic model of the tool's arguments.
+        result: the type of the output; None leaves it unchecked.
+        definition: an Amazon States Language file. `${worker}` stands for the function that runs
+            `steps`, `${ask}` for the one that asks the client.
+        state_machine_arn: instead of a definition, a state machine that exists already.
+        steps: the functions that the definition's states call, by their names.
+        timeout: how long one step may take, at most 15 minutes.
+
+    Raises TypeError or ValueError when the declaration cannot be deployed.
+    """
+    if "extra" not in arguments.model_config:
+        # A misspelt argument is an error, as it is for a function.
+        arguments = schema.closed(arguments)
+    return WorkflowTool(
+        name=name,
+        title=title,
+        description=inspect.cleandoc(description),
+        annotations=annotations or {},
+        arguments=arguments,
+        result=schema.result_adapter(result),
+        task="required",
+        ttl=ttl,
+        poll_every=poll_every,
+        permissions=permissions,
+        definition_file=definition,
+        state_machine_arn=state_machine_arn,
+        steps={function.__name__: _step(function) for function in steps},
+        timeout=timeout,
+        memory_mb=memory_mb,
+    )
+
+
+def _step(function: Callable[..., Any]) -> Step:
+    return Step(
+        function=function,
+        arguments=schema.parameters_model(function, TaskContext),
+        result=schema.result_adapter(_return_type(function)),
+        context=schema.context_parameter(function, TaskContext),
+    )
+
+
+def _return_type(function: Callable[..., Any]) -> Any:
+    hint = schema.hints(function).get("return")
+    return None if hint is results.ToolResult else hint

@@ -1,0 +1,374 @@
+"""Tasks as rows of one DynamoDB table. The row is the truth; executions follow it.
+
+Every write is conditional, and the conditions carry the correctness: handlers run concurrently, in
+any order, more than once. Reads are strongly consistent, so a task is readable by the time its
+creator has been told of it (tasks.md, "Task Creation"). Expiry is checked on read and in every
+condition, because DynamoDB deletes expired rows hours or days late.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
+from botocore.exceptions import ClientError
+
+from .inputs import Ask, Question
+from .state import Status, sources
+from .task import Task
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import UpdateItemInputTypeDef
+
+SCHEMA_VERSION: Final = 1
+
+_serialize = TypeSerializer().serialize
+_deserialize = TypeDeserializer().deserialize
+
+
+class UnknownTask(LookupError):
+    """There is no such task, it has expired, or it belongs to somebody else; callers cannot tell."""
+
+
+class TaskEnded(Exception):
+    """The task is terminal, so the write did not happen."""
+
+
+class ClientCannotAnswer(Exception):
+    """The client that made the task did not declare that it can be asked."""
+
+
+class Conflict(Exception):
+    """Somebody else changed what this write had read; `task` is the row as it was found."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task.task_id)
+        self.task = task
+
+
+class TaskTable:
+    """The operations on tasks, each one call to DynamoDB."""
+
+    def __init__(self, client: DynamoDBClient, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    def create(self, task: Task) -> None:
+        """Write a new task.
+
+        Raises Conflict when the id is taken.
+        """
+        item = {name: _serialize(value) for name, value in _attributes(task).items()}
+        try:
+            # Race: a create repeated after a lost answer must not reset a task that already runs.
+            self._client.put_item(
+                TableName=self._table,
+                Item=item,
+                ConditionExpression="attribute_not_exists(taskId)",
+            )
+        except self._client.exceptions.ConditionalCheckFailedException:
+            raise Conflict(task) from None
+
+    def get(self, task_id: str, now: int, principal: str | None = None) -> Task:
+        """Read a task; for `principal`, or for the server itself when None.
+
+        Raises UnknownTask.
+        """
+        response = self._client.get_item(
+            TableName=self._table, Key=_key(task_id), ConsistentRead=True
+        )
+        item = response.get("Item")
+        if item is None:
+            raise UnknownTask(task_id)
+        task = _task({name: _deserialize(value) for name, value in item.items()})
+        if task.expired(now) or (principal is not None and task.principal != principal):
+            raise UnknownTask(task_id)
+        return task
+
+    def report(self, task_id: str, message: str, now: int) -> None:
+        """Set the status message.
+
+        Raises UnknownTask, or TaskEnded when nobody listens any more.
+        """
+        # Race: a step outlives its execution's end; a late report must not touch a terminal task.
+        self._update(
+            task_id,
+            now,
+            condition=_status_in(Status.WORKING, Status.INPUT_REQUIRED),
+            sets={"statusMessage": message},
+        )
+
+    def ask(self, task_id: str, ask: Ask, now: int) -> None:
+        """Open an ask: store its questions and its token, and wait for the client.
+
+        An ask that is already there, answered or not, is left alone: its state was delivered twice.
+        Raises UnknownTask, TaskEnded, or ClientCannotAnswer.
+        """
+        try:
+            # Races: the task was cancelled while the state started (status); Step Functions or
+            # Lambda delivered the ask twice, and the first was answered meanwhile (its id).
+            self._update(
+                task_id,
+                now,
+                condition=f"{_status_in(*sources(Status.INPUT_REQUIRED))}"
+                " AND acceptsForms = :true AND attribute_not_exists(asks.#ask)",
+                sets={"asks.#ask": _ask_attributes(ask)},
+                names={"#ask": ask.id},
+                values={":true": True},
+                status=Status.INPUT_REQUIRED,
+                revise_inputs=True,
+            )
+        except Conflict as conflict:
+            if not conflict.task.accepts_forms:
+                raise ClientCannotAnswer(task_id) from None
+
+    def answer(
+        self,
+        task: Task,
+        answers: Mapping[str, Mapping[str, dict[str, Any]]],
+        now: int,
+    ) -> Task:
+        """Store answers, by ask id and key, to questions that were outstanding in `task`.
+
+        The task works again when no question is left. Returns the task as written.
+        Raises Conflict when the task's questions changed since it was read, TaskEnded, UnknownTask.
+        """
+        left = set(task.outstanding) - {key for given in answers.values() for key in given}
+        names: dict[str, str] = {}
+        sets: dict[str, Any] = {}
+        for a, (ask_id, given) in enumerate(answers.items()):
+            names[f"#ask{a}"] = ask_id
+            for k, (key, answer) in enumerate(given.items()):
+                names[f"#key{a}x{k}"] = key
+                sets[f"asks.#ask{a}.answers.#key{a}x{k}"] = json.dumps(answer)
+        # Races: two clients answer the same key, or different keys at once, each believing the
+        # other's to be open; a question is asked between read and write. Each bumps inputRevision.
+        # Without it a key is answered twice, or the task waits with nothing left to answer.
+        return self._update(
+            task.task_id,
+            now,
+            condition=f"{_status_in(Status.INPUT_REQUIRED)} AND inputRevision = :seen",
+            sets=sets,
+            names=names,
+            values={":seen": task.input_revision},
+            status=Status.INPUT_REQUIRED if left else Status.WORKING,
+            revise_inputs=True,
+        )
+
+    def delivered(self, task_id: str, ask_id: str, now: int) -> None:
+        """Forget an ask's token, questions and answers, once its waiting state has the answers.
+
+        A tombstone stays, so that a late second delivery of the ask cannot open it again.
+        """
+        try:
+            # Race: the execution may end, or the row expire, as soon as the token is sent; nothing
+            # may be written to a terminal row, and an expired one must not be written back to life.
+            self._update(
+                task_id,
+                now,
+                condition=f"{_status_in(Status.WORKING, Status.INPUT_REQUIRED)}"
+                " AND attribute_exists(asks.#ask)",
+                sets={"asks.#ask": {"delivered": True}},
+                names={"#ask": ask_id},
+                touch=False,
+            )
+        except (TaskEnded, UnknownTask, Conflict):
+            pass
+
+    def complete(self, task_id: str, result: dict[str, Any], now: int) -> None:
+        """End the task with the result of its tool call.
+
+        Raises TaskEnded when another end came first, and UnknownTask.
+        """
+        self._end(task_id, Status.COMPLETED, now, {"result": json.dumps(result)})
+
+    def fail(self, task_id: str, error: dict[str, Any], message: str, now: int) -> None:
+        """End the task with a JSON-RPC error.
+
+        Raises TaskEnded when another end came first, and UnknownTask.
+        """
+        self._end(
+            task_id, Status.FAILED, now, {"error": json.dumps(error), "statusMessage": message}
+        )
+
+    def cancel(self, task_id: str, now: int, principal: str) -> Task:
+        """End the task at the client's wish, and return it as it was written.
+
+        Raises TaskEnded when another end came first, and UnknownTask.
+        """
+        return self._end(task_id, Status.CANCELLED, now, {}, principal=principal)
+
+    def _end(
+        self,
+        task_id: str,
+        status: Status,
+        now: int,
+        sets: dict[str, Any],
+        principal: str | None = None,
+    ) -> Task:
+        # Races: cancel against complete, events that arrive late or twice, a redriven execution.
+        # The first writer wins; whoever comes later is told so and changes nothing.
+        return self._update(
+            task_id,
+            now,
+            condition=_status_in(*sources(status)),
+            sets=sets,
+            status=status,
+            # What only a running task needs goes, answers and tokens first of all.
+            removes=("asks", "input"),
+            principal=principal,
+        )
+
+    def _update(
+        self,
+        task_id: str,
+        now: int,
+        *,
+        condition: str,
+        sets: Mapping[str, Any],
+        names: Mapping[str, str] | None = None,
+        values: Mapping[str, Any] | None = None,
+        status: Status | None = None,
+        removes: Iterable[str] = (),
+        principal: str | None = None,
+        revise_inputs: bool = False,
+        touch: bool = True,
+    ) -> Task:
+        """One conditional UpdateItem; `sets` maps attribute paths to plain values."""
+        all_names = {"#status": "status", **(names or {})}
+        all_values: dict[str, Any] = {":now": now, **(values or {})}
+        all_values |= {f":{state.value}": state.value for state in Status if f":{state}" in condition}
+        assignments = []
+        changes = {**sets}
+        if status is not None:
+            changes["#status"] = status.value
+        if touch:
+            changes["lastUpdatedAt"] = now
+        for n, (path, value) in enumerate(changes.items()):
+            assignments.append(f"{path} = :set{n}")
+            all_values[f":set{n}"] = value
+        expression = "SET " + ", ".join(assignments)
+        if removes:
+            expression += " REMOVE " + ", ".join(removes)
+        if revise_inputs:
+            expression += " ADD inputRevision :one"
+            all_values[":one"] = 1
+        # An expired row is gone, though DynamoDB may keep it for days.
+        condition = f"expiresAtMs > :now AND {condition}"
+        if principal is not None:
+            # Race: none; a task of somebody else does not exist, for writes as for reads.
+            condition += " AND principal = :principal"
+            all_values[":principal"] = principal
+        request: UpdateItemInputTypeDef = {
+            "TableName": self._table,
+            "Key": _key(task_id),
+            "UpdateExpression": expression,
+            "ConditionExpression": condition,
+            "ExpressionAttributeNames": all_names,
+            "ExpressionAttributeValues": {k: _serialize(v) for k, v in all_values.items()},
+            "ReturnValues": "ALL_NEW",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        try:
+            response = self._client.update_item(**request)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+                raise
+            raise _refusal(task_id, error.response.get("Item"), now, principal) from None
+        return _task({k: _deserialize(v) for k, v in response["Attributes"].items()})
+
+
+def _refusal(task_id: str, item: Any, now: int, principal: str | None) -> Exception:
+    """Why a condition failed, from the row as it was (no second read)."""
+    if not item:
+        return UnknownTask(task_id)
+    task = _task({name: _deserialize(value) for name, value in item.items()})
+    if task.expired(now) or (principal is not None and task.principal != principal):
+        return UnknownTask(task_id)
+    if task.status.terminal:
+        return TaskEnded(task_id)
+    return Conflict(task)
+
+
+def _status_in(*states: Status) -> str:
+    return f"#status IN ({', '.join(f':{state.value}' for state in states)})"
+
+
+def _key(task_id: str) -> dict[str, Any]:
+    return {"taskId": {"S": task_id}}
+
+
+def _attributes(task: Task) -> dict[str, Any]:
+    """A new task's row. `expiresAt`, in seconds, is the table's time-to-live attribute."""
+    return {
+        "taskId": task.task_id,
+        "schemaVersion": SCHEMA_VERSION,
+        "tool": task.tool,
+        "principal": task.principal,
+        "status": task.status.value,
+        "createdAt": task.created_at,
+        "lastUpdatedAt": task.last_updated_at,
+        "ttlMs": task.ttl_ms,
+        "expiresAtMs": task.expires_at,
+        "expiresAt": task.expires_at // 1000 + 1,
+        "pollIntervalMs": task.poll_interval_ms,
+        "stateMachineArn": task.state_machine_arn,
+        "acceptsForms": task.accepts_forms,
+        "input": task.input,
+        "asks": {},
+        "inputRevision": 0,
+    }
+
+
+def _task(row: Mapping[str, Any]) -> Task:
+    return Task(
+        task_id=row["taskId"],
+        tool=row["tool"],
+        principal=row["principal"],
+        status=Status(row["status"]),
+        created_at=int(row["createdAt"]),
+        last_updated_at=int(row["lastUpdatedAt"]),
+        ttl_ms=int(row["ttlMs"]),
+        poll_interval_ms=int(row["pollIntervalMs"]),
+        state_machine_arn=row["stateMachineArn"],
+        accepts_forms=bool(row["acceptsForms"]),
+        input=row.get("input"),
+        status_message=row.get("statusMessage"),
+        asks={
+            ask_id: _ask(ask_id, ask)
+            for ask_id, ask in row.get("asks", {}).items()
+            if "delivered" not in ask
+        },
+        input_revision=int(row["inputRevision"]),
+        result=_json(row.get("result")),
+        error=_json(row.get("error")),
+    )
+
+
+def _ask_attributes(ask: Ask) -> dict[str, Any]:
+    return {
+        "token": ask.token,
+        "names": ask.names,
+        "questions": {
+            key: json.dumps({"message": q.message, "schema": q.schema})
+            for key, q in ask.questions.items()
+        },
+        "answers": {},
+    }
+
+
+def _ask(ask_id: str, row: Mapping[str, Any]) -> Ask:
+    return Ask(
+        id=ask_id,
+        token=row["token"],
+        names=dict(row["names"]),
+        questions={key: Question(**json.loads(text)) for key, text in row["questions"].items()},
+        answers={key: json.loads(text) for key, text in row["answers"].items()},
+    )
+
+
+def _json(text: str | None) -> dict[str, Any] | None:
+    return None if text is None else json.loads(text)

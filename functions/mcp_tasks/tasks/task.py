@@ -1,0 +1,66 @@
+"""One task, as the table keeps it. Times are integer milliseconds since the epoch."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from .inputs import Ask, Question
+from .state import Status
+
+ANYONE = "anonymous"
+"""The principal of every caller of a deployment without authentication."""
+
+
+def now_ms() -> int:
+    """The clock; every function that needs the time takes it as an argument."""
+    return time.time_ns() // 1_000_000
+
+
+def iso(ms: int) -> str:
+    """ISO 8601 in UTC with milliseconds, as `createdAt` and `lastUpdatedAt` are written."""
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A row of the tasks table."""
+
+    task_id: str
+    tool: str
+    principal: str
+    status: Status
+    created_at: int
+    last_updated_at: int
+    ttl_ms: int
+    poll_interval_ms: int
+    state_machine_arn: str
+    accepts_forms: bool
+    """Whether the client that made the task declared that it can show forms to a person."""
+    input: str | None = None
+    """The execution's input, byte for byte, as long as the task runs."""
+    status_message: str | None = None
+    asks: dict[str, Ask] = field(default_factory=dict)
+    input_revision: int = 0
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+    @property
+    def expires_at(self) -> int:
+        """When the task ceases to exist. DynamoDB deletes it later; readers must not wait for it."""
+        return self.created_at + self.ttl_ms
+
+    def expired(self, now: int) -> bool:
+        """Whether the task's time to live has passed."""
+        return now >= self.expires_at
+
+    @property
+    def outstanding(self) -> dict[str, Question]:
+        """All questions that wait for the client, by key."""
+        return {
+            key: question
+            for ask in self.asks.values()
+            for key, question in ask.outstanding.items()
+        }

@@ -1,0 +1,53 @@
+"""Ask a task's client, for a state that waits on a task token.
+
+The state passes `{"task": <execution name>, "token": <task token>, "requests": {name: {"message":
+..., "schema": {...}}}}` and receives `{name: {"action": "accept", "content": {...}}}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..protocol.errors import missing_capability
+from ..tasks.inputs import InvalidQuestion, Question, open_ask
+from ..tasks.rows import ClientCannotAnswer, TaskEnded, TaskTable, UnknownTask
+from .executions import Executions
+
+
+def ask(event: Mapping[str, Any], rows: TaskTable, executions: Executions, now: int) -> str:
+    """Store the questions and the token on the task's row; returns what became of it, for the log.
+
+    Raises InvalidQuestion when the state machine asks what no form can show.
+    """
+    task_id = event["task"]
+    try:
+        rows.ask(task_id, open_ask(event["token"], _questions(event["requests"])), now)
+    except (TaskEnded, UnknownTask):
+        return "ended"
+    except ClientCannotAnswer:
+        # basic/index.mdx: what needs an undeclared capability is answered with -32021; by now the
+        # request is a task, so the task fails with that error.
+        error = missing_capability("The tool needs to ask the user", {"elicitation": {}})
+        try:
+            rows.fail(task_id, error.as_error(), error.message, now)
+        except (TaskEnded, UnknownTask):
+            return "ended"
+        executions.stop(rows.get(task_id, now).state_machine_arn, task_id)
+        return "refused"
+    return "asked"
+
+
+def _questions(requests: object) -> dict[str, Question]:
+    if not isinstance(requests, Mapping):
+        raise InvalidQuestion("requests must be an object of questions by name")
+    questions = {}
+    for name, request in requests.items():
+        if (
+            not isinstance(request, Mapping)
+            or not isinstance(request.get("message"), str)
+            or not isinstance(request.get("schema"), dict)
+        ):
+            raise InvalidQuestion(f"{name}: a question needs a message and a schema")
+        questions[name] = Question(request["message"], request["schema"])
+    return questions

@@ -1,0 +1,88 @@
+"""What an execution's end means for its task: a result, or a JSON-RPC error. Pure.
+
+tasks.md, "Task Execution Errors": a tool that failed is a *result* (`completed`, `isError`), and
+only protocol-level faults are `failed`. Here that reads:
+
+- SUCCEEDED: the output is the tool's result.
+- FAILED with the error name `ToolError`, raised by a step or by a Fail state: a result with
+  isError, whose text is the cause.
+- any other FAILED, TIMED_OUT, ABORTED: -32603. The message names the error and nothing of its
+  cause, which may quote arguments, answers or a stack.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..protocol.errors import ErrorCode
+from .executions import ExecutionEnd
+
+TOOL_ERROR: Final = "ToolError"
+
+TIMEOUTS: Final = frozenset({"States.Timeout", "Sandbox.Timedout", "States.HeartbeatTimeout"})
+"""A state's own limit, a Lambda function's, and a missed heartbeat (Amazon States Language,
+"Error names"; Lambda developer guide, "Sandbox.Timedout")."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The task's tool call has a result."""
+
+    result: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The task's tool call failed with a JSON-RPC error."""
+
+    message: str
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """The JSON-RPC error object of `tasks/get`."""
+        return {"code": int(ErrorCode.INTERNAL_ERROR), "message": self.message}
+
+
+def outcome(
+    end: ExecutionEnd, as_result: Callable[[Any], dict[str, Any]]
+) -> Completed | Failed:
+    """Translate an execution's end; `as_result` turns an output into a tool result.
+
+    `as_result` raises ValueError for an output that its tool did not promise.
+    """
+    if end.status == "SUCCEEDED":
+        try:
+            return Completed(as_result(end.output))
+        except ValueError:
+            return Failed("The workflow's output does not match the tool's output schema")
+    if end.status == "TIMED_OUT":
+        return Failed("The tool ran over its time and was stopped")
+    if end.status == "ABORTED":
+        return Failed("The tool's execution was aborted by the server's operator")
+    name, message = _failure(end)
+    if name == TOOL_ERROR:
+        return Completed({"content": [{"type": "text", "text": message}], "isError": True})
+    if name in TIMEOUTS:
+        return Failed("The tool ran over its time and was stopped")
+    return Failed(f"The tool failed: {name}")
+
+
+def _failure(end: ExecutionEnd) -> tuple[str, str]:
+    """The failure's name and message.
+
+    A Lambda function's failure has the function's error payload as its cause, and the worker puts
+    `Name: message` into it (see `steps.failure`); a Fail state's cause is plain text.
+    """
+    try:
+        payload = json.loads(end.cause)
+    except ValueError:
+        payload = None
+    if not isinstance(payload, dict) or not isinstance(payload.get("errorMessage"), str):
+        return end.error or "unknown error", end.cause
+    name, separator, message = payload["errorMessage"].partition(": ")
+    if not separator or not name.isidentifier():
+        return end.error or "unknown error", ""
+    return name, message

@@ -1,0 +1,92 @@
+"""Run one step of a workflow inside a worker, and turn its failures into safe ones.
+
+A function tool is a workflow of one step that runs again after each answer:
+
+    Run -> Asked? -> Done      the result is the execution's output
+     ^        |
+     +------ Ask               waits on a task token
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..registry.context import InputRequired, TaskCancelled, TaskContext, ToolError
+from ..registry.results import error_result
+from ..registry.tool import FunctionTool, WorkflowTool
+from ..tasks.rows import TaskEnded, TaskTable, UnknownTask
+from .outcome import TOOL_ERROR
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools import Logger
+
+
+def run_function(tool: FunctionTool, arguments: Any, task: TaskContext) -> dict[str, Any]:
+    """Run a function tool: `{"result": CallToolResult}`, or `{"ask": questions}` when it asks."""
+    values = tool.check_arguments(arguments)
+    try:
+        return {"result": tool.run(values, task)}
+    except ToolError as error:
+        # A result and not a failure: no Catch clause has to know an exception's name.
+        return {"result": error_result(str(error))}
+    except InputRequired as required:
+        return {
+            "ask": {
+                key: {"message": question.message, "schema": question.schema}
+                for key, question in required.questions.items()
+            }
+        }
+
+
+def run_step(tool: WorkflowTool, name: str, arguments: Any, task: TaskContext) -> Any:
+    """Run one of a workflow tool's steps and return its output as JSON values.
+
+    Raises LookupError for a step that the tool does not have, and what the step raises.
+    """
+    step = tool.steps.get(name)
+    if step is None:
+        raise LookupError(f"{tool.name} has no step {name!r}; it has {', '.join(tool.steps)}")
+    return step.call(arguments, task)
+
+
+def report_to(rows: TaskTable, task_id: str, clock: Callable[[], int]) -> Callable[[str], None]:
+    """How a step's reports reach its task's row; a report to a task that is over ends the step."""
+
+    def report(message: str) -> None:
+        try:
+            rows.report(task_id, message, clock())
+        except (TaskEnded, UnknownTask):
+            raise TaskCancelled from None
+
+    return report
+
+
+def guarded(run: Callable[[], Any], logger: Logger) -> Any:
+    """Run a step so that no argument or answer reaches a log or Step Functions' history.
+
+    An exception leaves as one of the same name, so that Retry and Catch can name it, but without
+    its message, which may quote what the tool was given. Only a ToolError's message was written
+    for the caller. The log gets the place, not the values.
+    """
+    try:
+        return run()
+    except TaskCancelled:
+        raise failure("TaskCancelled") from None
+    except ToolError as error:
+        raise failure(TOOL_ERROR, str(error)) from None
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        name = type(error).__name__
+        logger.error("A step crashed", error=name, file=frame.filename, line=frame.lineno)
+        raise failure(name) from None
+
+
+def failure(name: str, message: str = "see the server's log") -> Exception:
+    """An exception called `name`, with a message that is safe and begins with the name.
+
+    On AWS the class name becomes the error name that Retry and Catch match; the message carries
+    it as well, which is what `outcome` reads.
+    """
+    return type(name, (Exception,), {})(f"{name}: {message}")

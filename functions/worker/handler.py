@@ -1,0 +1,51 @@
+"""Runs one tool's Python: a function tool, or one step of a workflow tool.
+
+Each tool has a worker of its own, with a role, a timeout and memory of its own. Its event:
+
+    {"task": "c1-...", "input": {...}, "answers": {...}}      a function tool, `answers` so far
+    {"task": "c1-...", "input": {...}, "step": "split"}       a step of a workflow tool
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from aws_lambda_powertools import Logger
+
+from mcp_tasks.deployment import Deployment
+from mcp_tasks.registry.context import TaskContext
+from mcp_tasks.registry.tool import FunctionTool, WorkflowTool
+from mcp_tasks.tasks.task import now_ms
+from mcp_tasks.workflows.steps import guarded, report_to, run_function, run_step
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+logger = Logger()
+deployment = Deployment(os.environ)
+entry = deployment.catalogue.get(os.environ["TOOL"])
+
+
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> Any:
+    """Run it, and return its output; a failure leaves under its own name, without its message."""
+    logger.append_keys(task_id=event["task"], tool=os.environ["TOOL"], step=event.get("step"))
+    task = TaskContext(
+        task_id=event["task"],
+        answers=event.get("answers") or {},
+        remaining_ms=context.get_remaining_time_in_millis,
+        _report=report_to(deployment.rows, event["task"], now_ms),
+    )
+
+    def run() -> Any:
+        tool = entry.load() if entry else None
+        if isinstance(tool, FunctionTool):
+            return run_function(tool, event["input"], task)
+        if isinstance(tool, WorkflowTool):
+            return run_step(tool, event["step"], event["input"], task)
+        raise LookupError(f"there is no tool {os.environ['TOOL']} in this deployment")
+
+    output = guarded(run, logger)
+    logger.info("ran", remaining_ms=context.get_remaining_time_in_millis())
+    return output

@@ -1,0 +1,64 @@
+"""What all functions share: their code, their runtime, a log group and a role of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from .profile import Profile
+
+LOG_RETENTION = logs.RetentionDays.ONE_MONTH
+
+
+class FunctionCode:
+    """The bundle, from which every function takes its handler."""
+
+    def __init__(self, scope: Construct, folder: Path, profile: Profile) -> None:
+        self._scope = scope
+        self._code = lambda_.Code.from_asset(str(folder))
+        self._profile = profile
+
+    def function(
+        self,
+        scope: Construct,
+        handler: str,
+        *,
+        description: str,
+        environment: Mapping[str, str],
+        timeout: Duration,
+        memory_mb: int = 512,
+    ) -> lambda_.Function:
+        """A function of the bundle's `<handler>/handler.py`, which may do nothing but log."""
+        log_group = logs.LogGroup(
+            scope, "Logs", retention=LOG_RETENTION, removal_policy=RemovalPolicy.DESTROY
+        )
+        role = iam.Role(
+            scope, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com")
+        )
+        log_group.grant_write(role)
+        return lambda_.Function(
+            scope,
+            "Function",
+            description=description,
+            code=self._code,
+            handler=f"{handler}.handler.handler",
+            runtime=lambda_.Runtime.PYTHON_3_13,
+            architecture=lambda_.Architecture.ARM_64,
+            timeout=timeout,
+            memory_size=memory_mb,
+            role=role,
+            log_group=log_group,
+            reserved_concurrent_executions=self._profile.reserved_concurrency,
+            environment={
+                "POWERTOOLS_SERVICE_NAME": handler,
+                # One line per request; never the event, which holds arguments and answers.
+                "POWERTOOLS_LOGGER_LOG_EVENT": "false",
+                **environment,
+            },
+        )

@@ -1,0 +1,49 @@
+"""What a deployment may choose, read from CDK context (`-c key=value`, or cdk.json)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from .profile import AWS, LOCAL, Profile
+
+Auth = Literal["iam", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The choices, checked."""
+
+    profile: Profile
+    tools: Path
+    stack: str
+    cell: str
+    auth: Auth
+    allowed_origins: tuple[str, ...]
+
+    @classmethod
+    def from_context(cls, context: Callable[[str], Any], root: Path) -> Settings:
+        """Read the context. Raises ValueError saying what a key may be."""
+        profiles = {AWS.name: AWS, LOCAL.name: LOCAL}
+        profile = profiles.get(context("profile") or AWS.name)
+        if profile is None:
+            raise ValueError(f"-c profile={context('profile')}: one of {', '.join(profiles)}")
+        # Nobody gets in by default: an open server must be asked for. The emulator is this
+        # machine's alone.
+        auth = context("auth") or ("none" if profile is LOCAL else "iam")
+        if auth not in ("iam", "none"):
+            raise ValueError(f"-c auth={auth}: one of iam (callers sign with SigV4), none (anybody)")
+        cell = context("cell") or "c1"
+        if not re.fullmatch("[a-z0-9]{1,16}", cell):
+            raise ValueError(f"-c cell={cell}: 1 to 16 lower-case letters and digits")
+        stack = context("stack") or "mcp-tasks"
+        if not re.fullmatch("[A-Za-z][A-Za-z0-9-]{0,27}", stack):
+            raise ValueError(f"-c stack={stack}: 1 to 28 letters, digits and hyphens")
+        tools = (root / (context("tools") or "functions/tools")).resolve()
+        if not tools.is_dir():
+            raise ValueError(f"-c tools={context('tools')}: there is no folder {tools}")
+        origins = tuple((context("origins") or "").split())
+        return cls(profile, tools, stack, cell, auth, profile.allowed_origins + origins)
