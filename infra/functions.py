@@ -38,9 +38,7 @@ class FunctionCode:
         log_group = logs.LogGroup(
             scope, "Logs", retention=LOG_RETENTION, removal_policy=RemovalPolicy.DESTROY
         )
-        role = iam.Role(
-            scope, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com")
-        )
+        role = iam.Role(scope, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         log_group.grant_write(role)
         return lambda_.Function(
             scope,

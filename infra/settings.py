@@ -33,9 +33,16 @@ class Settings:
             raise ValueError(f"-c profile={context('profile')}: one of {', '.join(profiles)}")
         # Nobody gets in by default: an open server must be asked for. The emulator is this
         # machine's alone.
-        auth = context("auth") or ("none" if profile is LOCAL else "iam")
-        if auth not in ("iam", "none"):
-            raise ValueError(f"-c auth={auth}: one of iam (callers sign with SigV4), none (anybody)")
+        auth: Auth
+        match context("auth") or ("none" if profile is LOCAL else "iam"):
+            case "iam":
+                auth = "iam"
+            case "none":
+                auth = "none"
+            case other:
+                raise ValueError(
+                    f"-c auth={other}: iam (callers sign with SigV4) or none (anybody)"
+                )
         cell = context("cell") or "c1"
         if not re.fullmatch("[a-z0-9]{1,16}", cell):
             raise ValueError(f"-c cell={cell}: 1 to 16 lower-case letters and digits")

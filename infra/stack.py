@@ -5,6 +5,8 @@ from __future__ import annotations
 from aws_cdk import CfnOutput, Stack, Tags
 from constructs import Construct
 
+from mcp_tasks.registry.catalogue import Catalogue
+
 from .api import McpApi
 from .ask import AskFunction
 from .bundle import build
@@ -13,8 +15,6 @@ from .functions import FunctionCode
 from .settings import Settings
 from .table import TasksTable
 from .tools import ToolWorkflows
-
-from mcp_tasks.registry.catalogue import Catalogue
 
 
 class McpTasksStack(Stack):

@@ -19,7 +19,7 @@ from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from mcp_tasks.registry.catalogue import Catalogue
-from mcp_tasks.registry.tool import LAMBDA_LIMIT, FunctionTool, Tool, WorkflowTool
+from mcp_tasks.registry.tool import LAMBDA_LIMIT, Tool, WorkflowTool
 
 from .ask import AskFunction
 from .functions import FunctionCode
@@ -47,10 +47,8 @@ class ToolWorkflows(Construct):
         self.name_prefix = f"{Stack.of(self).stack_name}-"
         self.foreign = [e.state_machine_arn for e in catalogue if e.state_machine_arn]
         for entry in catalogue:
-            tool = entry.load()
-            if tool.task != "forbidden" and entry.state_machine_arn is None:
-                assert isinstance(tool, (FunctionTool, WorkflowTool))
-                ToolWorkflow(self, tool, self.name_prefix, code, table, ask)
+            if entry.task != "forbidden" and entry.state_machine_arn is None:
+                ToolWorkflow(self, entry.load(), self.name_prefix, code, table, ask)
         ask.grant_stop(self.executions)
 
     @property
@@ -91,17 +89,19 @@ class ToolWorkflow(Construct):
     def __init__(
         self,
         scope: Construct,
-        tool: FunctionTool | WorkflowTool,
+        tool: Tool,
         name_prefix: str,
         code: FunctionCode,
         table: TasksTable,
         ask: AskFunction,
     ) -> None:
         super().__init__(scope, _construct_id(tool))
-        role = iam.Role(self, "StateMachineRole", assumed_by=iam.ServicePrincipal("states.amazonaws.com"))
+        role = iam.Role(
+            self, "StateMachineRole", assumed_by=iam.ServicePrincipal("states.amazonaws.com")
+        )
         substitutions = {"ask": ask.function.function_arn}
         ask.function.grant_invoke(role)
-        if isinstance(tool, FunctionTool) or tool.steps:
+        if not isinstance(tool, WorkflowTool) or tool.steps:
             worker = self._worker(tool, code, table)
             worker.grant_invoke(role)
             substitutions["worker"] = worker.function_arn
@@ -117,8 +117,8 @@ class ToolWorkflow(Construct):
         acknowledge(
             state_machine,
             "AwsSolutions-SF1",
-            "Step Functions keeps the history of a Standard execution for 90 days; a second copy in "
-            "CloudWatch would hold arguments and answers",
+            "Step Functions keeps the history of a Standard execution for 90 days; a second copy "
+            "in CloudWatch would hold arguments and answers",
         )
         acknowledge(
             state_machine, "AwsSolutions-SF2", "Tracing is a fork's choice; it is charged per trace"
@@ -129,9 +129,7 @@ class ToolWorkflow(Construct):
             "grant_invoke includes the function's versions; the function is this tool's own",
         )
 
-    def _worker(
-        self, tool: FunctionTool | WorkflowTool, code: FunctionCode, table: TasksTable
-    ) -> lambda_.Function:
+    def _worker(self, tool: Tool, code: FunctionCode, table: TasksTable) -> lambda_.Function:
         scope = Construct(self, "Worker")
         # The state's timeout comes first, so that a tool that runs over its time is named so.
         timeout = min(tool.timeout + timedelta(seconds=5), LAMBDA_LIMIT)
@@ -149,18 +147,17 @@ class ToolWorkflow(Construct):
         return worker
 
 
-def _definition(tool: FunctionTool | WorkflowTool) -> str:
+def _definition(tool: Tool) -> str:
     """The tool's Amazon States Language, with the limits that a definition left out."""
-    file = FUNCTION_TASK if isinstance(tool, FunctionTool) else tool.definition_file
-    assert file is not None
+    own = tool.definition_file if isinstance(tool, WorkflowTool) else None
+    file = own or FUNCTION_TASK
     definition: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     # An execution must not outlive its task.
     definition.setdefault("TimeoutSeconds", int(min(tool.ttl, ONE_YEAR).total_seconds()))
-    if isinstance(tool, FunctionTool):
+    if own is None:
         definition["States"]["Run"]["TimeoutSeconds"] = int(tool.timeout.total_seconds())
     return json.dumps(definition)
 
 
 def _construct_id(tool: Tool) -> str:
     return re.sub("[^A-Za-z0-9]", "", tool.name.title())
-

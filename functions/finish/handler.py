@@ -22,7 +22,5 @@ deployment = Deployment(os.environ)
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
     """Write the end of the task; an error is retried by EventBridge and then kept in a queue."""
     detail = event["detail"]
-    status = finish(
-        detail, deployment.rows, deployment.executions, deployment.catalogue, now_ms()
-    )
+    status = finish(detail, deployment.rows, deployment.executions, deployment.catalogue, now_ms())
     logger.info("finished", task_id=detail["name"], execution=detail["status"], task=status)

@@ -21,7 +21,9 @@ BONDS = (0.03, 0.05)
 class Mix(BaseModel):
     """The form that the client fills in."""
 
-    share_of_stocks: Annotated[Share, Field(title="Share of stocks", description="From 0 to 1")] = 0.6
+    share_of_stocks: Annotated[Share, Field(title="Share of stocks", description="From 0 to 1")] = (
+        0.6
+    )
 
 
 class Savings(BaseModel):

@@ -140,9 +140,7 @@ def decode(value: str, name: str) -> str:
         raise _mismatch(f"{name} is not valid Base64 of UTF-8") from None
 
 
-def _annotations(
-    schema: Mapping[str, Any], path: tuple[str, ...]
-) -> Iterator[MirroredParameter]:
+def _annotations(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[MirroredParameter]:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return
@@ -151,7 +149,9 @@ def _annotations(
             continue
         header = child.get("x-mcp-header")
         if header is not None:
-            if not isinstance(header, str) or not re.fullmatch(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+", header):
+            if not isinstance(header, str) or not re.fullmatch(
+                r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+", header
+            ):
                 raise ValueError(f"x-mcp-header of {name!r} must be an HTTP token, not {header!r}")
             if child.get("type") not in ("string", "integer", "boolean"):
                 raise ValueError(f"x-mcp-header of {name!r} needs a string, integer or boolean")
@@ -167,7 +167,11 @@ def _compare(name: str, header: str | None, value: str) -> None:
 
 
 def _equal_integers(header: str, value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not _DECIMAL.fullmatch(header):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not _DECIMAL.fullmatch(header)
+    ):
         return False
     whole, _, fraction = header.partition(".")
     return fraction.strip("0") == "" and len(whole) <= 20 and int(whole) == value

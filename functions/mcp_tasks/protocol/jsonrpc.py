@@ -50,7 +50,9 @@ def parse(body: bytes) -> Request | Notification:
     if isinstance(message, list):
         raise MalformedRequest("Batches are not part of MCP: send one message per POST")
     if not isinstance(message, dict):
-        raise MalformedRequest("The body must be a JSON object: one JSON-RPC request or notification")
+        raise MalformedRequest(
+            "The body must be a JSON object: one JSON-RPC request or notification"
+        )
     raw_id = message.get("id")
     request_id = raw_id if _is_request_id(raw_id) else None
     if message.get("jsonrpc") != "2.0":

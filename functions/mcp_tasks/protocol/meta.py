@@ -51,7 +51,9 @@ def read(params: dict[str, Any]) -> RequestMeta:
         raise invalid_params(f"params._meta.{PROTOCOL_VERSION} must be a string such as 2026-07-28")
     capabilities = meta.get(CLIENT_CAPABILITIES)
     if not isinstance(capabilities, dict):
-        raise invalid_params(f"params._meta.{CLIENT_CAPABILITIES} must be an object ({{}} for none)")
+        raise invalid_params(
+            f"params._meta.{CLIENT_CAPABILITIES} must be an object ({{}} for none)"
+        )
     client_info = meta.get(CLIENT_INFO)
     if client_info is not None and not isinstance(client_info, dict):
         raise invalid_params(f"params._meta.{CLIENT_INFO} must be an object")

@@ -82,9 +82,7 @@ class TaskContext:
         answer: Form = answers[key]
         return answer
 
-    def ask_all(
-        self, questions: Mapping[str, tuple[str, type[BaseModel]]]
-    ) -> dict[str, Any]:
+    def ask_all(self, questions: Mapping[str, tuple[str, type[BaseModel]]]) -> dict[str, Any]:
         """Ask several questions at once, by key; the client may answer in any order.
 
         Returns the filled-in forms by key. Raises as `ask` does.

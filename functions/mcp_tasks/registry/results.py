@@ -53,7 +53,9 @@ def workflow_output(output: Any, adapter: TypeAdapter[Any] | None) -> dict[str, 
         try:
             value = adapter.validate_python(output)
         except ValidationError as error:
-            raise ValueError(f"{error.error_count()} fields differ from the declared type") from None
+            raise ValueError(
+                f"{error.error_count()} fields differ from the declared type"
+            ) from None
         return structured_result(adapter.dump_python(value, mode="json", by_alias=True))
     if _is_result(output):
         return dict(output)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import types
 from collections.abc import Callable
 from typing import Any, get_type_hints
 
@@ -48,15 +49,12 @@ def parameters_model(function: Callable[..., Any], skip: type) -> type[BaseModel
 
 def closed(model: type[BaseModel]) -> type[BaseModel]:
     """The model, refusing fields that it does not name."""
-    return type(model)(
-        model.__name__,
-        (model,),
-        {
-            "__module__": model.__module__,
-            "__doc__": model.__doc__,
-            "model_config": ConfigDict(extra="forbid"),
-        },
-    )
+    namespace = {
+        "__module__": model.__module__,
+        "__doc__": model.__doc__,
+        "model_config": ConfigDict(extra="forbid"),
+    }
+    return types.new_class(model.__name__, (model,), exec_body=lambda ns: ns.update(namespace))
 
 
 def context_parameter(function: Callable[..., Any], context: type) -> str | None:
@@ -147,7 +145,7 @@ def _sentence(error: ErrorDetails) -> str:
 
 
 def _drop_titles(schema: Any) -> None:
-    """Remove the titles that pydantic makes from names: they repeat the names at a cost in tokens."""
+    """Remove the titles that pydantic makes from names: they say nothing new, and cost tokens."""
     if isinstance(schema, list):
         for item in schema:
             _drop_titles(item)
@@ -160,4 +158,3 @@ def _drop_titles(schema: Any) -> None:
                     _drop_titles(grandchild)
             elif key not in ("default", "examples", "const", "enum"):
                 _drop_titles(child)
-

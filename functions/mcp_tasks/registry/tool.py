@@ -50,15 +50,24 @@ class Tool:
     task: TaskSupport
     ttl: timedelta
     poll_every: timedelta
+    timeout: timedelta
+    memory_mb: int
     permissions: Sequence[Mapping[str, Any]]
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ValueError(f"{self.name!r}: a tool's name is 1 to 48 of A-Z a-z 0-9 _ . -")
         if not self.description:
-            raise ValueError(f"{self.name}: a tool needs a docstring; clients show it to their model")
+            raise ValueError(
+                f"{self.name}: a tool needs a docstring; clients show it to their model"
+            )
         if self.ttl <= timedelta(0) or self.poll_every <= timedelta(0):
             raise ValueError(f"{self.name}: ttl and poll_every must be positive")
+        if not timedelta(seconds=1) <= self.timeout <= LAMBDA_LIMIT:
+            raise ValueError(
+                f"{self.name}: a function's timeout is 1 second to 15 minutes (Lambda's limit); "
+                "longer work belongs into a workflow_tool, whose states may wait for a year"
+            )
         self.mirrored  # noqa: B018  an annotation that clients would refuse is an error now
 
     @cached_property
@@ -90,16 +99,6 @@ class FunctionTool(Tool):
 
     function: Callable[..., Any]
     context: str | None
-    timeout: timedelta
-    memory_mb: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not timedelta(seconds=1) <= self.timeout <= LAMBDA_LIMIT:
-            raise ValueError(
-                f"{self.name}: a function's timeout is 1 second to 15 minutes (Lambda's limit); "
-                "longer work belongs into a workflow_tool, whose states may wait for a year"
-            )
 
     def run(self, values: Mapping[str, Any], task: TaskContext) -> dict[str, Any]:
         """Run the function on checked arguments and return its CallToolResult."""
@@ -135,8 +134,6 @@ class WorkflowTool(Tool):
     definition_file: Path | None = None
     state_machine_arn: str | None = None
     steps: Mapping[str, Step] = field(default_factory=dict)
-    timeout: timedelta = timedelta(minutes=1)
-    memory_mb: int = 512
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -83,7 +83,9 @@ class Endpoint:
         except Exception as unexpected:
             logger.error("Unexpected error", error=type(unexpected).__name__)
             internal = ProtocolError(ErrorCode.INTERNAL_ERROR, "Internal error")
-            return HttpAnswer(internal.status, jsonrpc.error_response(request_id, internal), internal)
+            return HttpAnswer(
+                internal.status, jsonrpc.error_response(request_id, internal), internal
+            )
         return HttpAnswer(HTTPStatus.OK, jsonrpc.result_response(request_id, result))
 
     def _result(self, request: jsonrpc.Request, http: HttpRequest) -> dict[str, Any]:

@@ -28,7 +28,7 @@ logger = Logger(child=True)
 
 
 def required() -> ProtocolError:
-    """-32021: what was asked needs a client that declares the extension ("Capability Negotiation")."""
+    """-32021: what was asked needs a client with the extension ("Capability Negotiation")."""
     return missing_capability(
         f"This needs a client that declares the {EXTENSION} extension",
         {"extensions": {EXTENSION: {}}},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from aws_lambda_powertools import Logger
@@ -108,10 +109,8 @@ def _create(task: Task, rows: TaskTable, executions: Executions) -> None:
         logger.error("StartExecution failed", error=str(refused), task_id=task.task_id)
         message = "The task could not be started; nothing runs, and the call can be repeated"
         error = ProtocolError(ErrorCode.INTERNAL_ERROR, message)
-        try:
+        with suppress(TaskEnded, UnknownTask):
             rows.fail(task.task_id, error.as_error(), message, now_ms())
-        except (TaskEnded, UnknownTask):
-            pass
         raise error from None
 
 
@@ -122,7 +121,8 @@ def _run(entry: Entry, values: dict[str, Any]) -> dict[str, Any]:
     from ..registry.tool import FunctionTool
 
     tool = entry.load()
-    assert isinstance(tool, FunctionTool)  # workflow tools are always tasks
+    if not isinstance(tool, FunctionTool):
+        raise TypeError(f"{entry.name} is a workflow, and workflows are always tasks")
     context = TaskContext(None, {}, lambda: 0, lambda message: None)
     try:
         return tool.run(values, context)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
@@ -30,7 +31,7 @@ _deserialize = TypeDeserializer().deserialize
 
 
 class UnknownTask(LookupError):
-    """There is no such task, it has expired, or it belongs to somebody else; callers cannot tell."""
+    """There is no such task, it has expired, or it is somebody else's; callers cannot tell."""
 
 
 class TaskEnded(Exception):
@@ -163,9 +164,9 @@ class TaskTable:
 
         A tombstone stays, so that a late second delivery of the ask cannot open it again.
         """
-        try:
-            # Race: the execution may end, or the row expire, as soon as the token is sent; nothing
-            # may be written to a terminal row, and an expired one must not be written back to life.
+        # Race: the execution may end, or the row expire, as soon as the token is sent; nothing may
+        # be written to a terminal row, and an expired one must not be written back to life.
+        with suppress(TaskEnded, UnknownTask, Conflict):
             self._update(
                 task_id,
                 now,
@@ -175,8 +176,6 @@ class TaskTable:
                 names={"#ask": ask_id},
                 touch=False,
             )
-        except (TaskEnded, UnknownTask, Conflict):
-            pass
 
     def complete(self, task_id: str, result: dict[str, Any], now: int) -> None:
         """End the task with the result of its tool call.
@@ -240,7 +239,9 @@ class TaskTable:
         """One conditional UpdateItem; `sets` maps attribute paths to plain values."""
         all_names = {"#status": "status", **(names or {})}
         all_values: dict[str, Any] = {":now": now, **(values or {})}
-        all_values |= {f":{state.value}": state.value for state in Status if f":{state}" in condition}
+        all_values |= {
+            f":{state.value}": state.value for state in Status if f":{state}" in condition
+        }
         assignments = []
         changes = {**sets}
         if status is not None:
@@ -248,11 +249,11 @@ class TaskTable:
         if touch:
             changes["lastUpdatedAt"] = now
         for n, (path, value) in enumerate(changes.items()):
-            assignments.append(f"{path} = :set{n}")
+            assignments.append(f"{_named(path, all_names)} = :set{n}")
             all_values[f":set{n}"] = value
         expression = "SET " + ", ".join(assignments)
         if removes:
-            expression += " REMOVE " + ", ".join(removes)
+            expression += " REMOVE " + ", ".join(_named(path, all_names) for path in removes)
         if revise_inputs:
             expression += " ADD inputRevision :one"
             all_values[":one"] = 1
@@ -291,6 +292,13 @@ def _refusal(task_id: str, item: Any, now: int, principal: str | None) -> Except
     if task.status.terminal:
         return TaskEnded(task_id)
     return Conflict(task)
+
+
+def _named(path: str, names: dict[str, str]) -> str:
+    """An attribute path with every name as a placeholder: several of ours are reserved words."""
+    parts = path.split(".")
+    names |= {f"#{part}": part for part in parts if not part.startswith("#")}
+    return ".".join(part if part.startswith("#") else f"#{part}" for part in parts)
 
 
 def _status_in(*states: Status) -> str:

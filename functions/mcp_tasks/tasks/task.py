@@ -49,7 +49,7 @@ class Task:
 
     @property
     def expires_at(self) -> int:
-        """When the task ceases to exist. DynamoDB deletes it later; readers must not wait for it."""
+        """When the task ceases to exist; DynamoDB deletes it later, readers must not wait."""
         return self.created_at + self.ttl_ms
 
     def expired(self, now: int) -> bool:
@@ -60,7 +60,5 @@ class Task:
     def outstanding(self) -> dict[str, Question]:
         """All questions that wait for the client, by key."""
         return {
-            key: question
-            for ask in self.asks.values()
-            for key, question in ask.outstanding.items()
+            key: question for ask in self.asks.values() for key, question in ask.outstanding.items()
         }

@@ -46,9 +46,7 @@ class Failed:
         return {"code": int(ErrorCode.INTERNAL_ERROR), "message": self.message}
 
 
-def outcome(
-    end: ExecutionEnd, as_result: Callable[[Any], dict[str, Any]]
-) -> Completed | Failed:
+def outcome(end: ExecutionEnd, as_result: Callable[[Any], dict[str, Any]]) -> Completed | Failed:
     """Translate an execution's end; `as_result` turns an output into a tool result.
 
     `as_result` raises ValueError for an output that its tool did not promise.

@@ -89,4 +89,5 @@ def failure(name: str, message: str = "see the server's log") -> Exception:
     On AWS the class name becomes the error name that Retry and Catch match; the message carries
     it as well, which is what `outcome` reads.
     """
-    return type(name, (Exception,), {})(f"{name}: {message}")
+    exception: type[Exception] = type(name, (Exception,), {})
+    return exception(f"{name}: {message}")

@@ -13,6 +13,12 @@ from mcp_tasks import TaskContext, ToolError
 
 from .profile import ColumnPart, DatasetProfile, finished, merge_columns, profile_column
 
+MERGED_CHARACTERS = 220_000
+"""What the Map state may return (Step Functions: 256 KiB), with room for its envelope."""
+COLUMN_CHARACTERS = 1_000
+"""What a column's part takes besides its hashes, mostly counts of values."""
+MIN_HASHES, MAX_HASHES = 32, 1024
+
 
 class Chunk(BaseModel):
     """Some rows of the file, as CSV again."""
@@ -20,6 +26,7 @@ class Chunk(BaseModel):
     number: int
     of: int
     columns: list[str]
+    hashes: int
     rows: str
 
 
@@ -41,9 +48,16 @@ def split(task: TaskContext, csv: str, chunk_rows: int = 500) -> list[Chunk]:
         if len(row) != len(header):
             raise ToolError(f"Row {number} has {len(row)} cells, the header has {len(header)}")
     parts = [rows[start : start + chunk_rows] for start in range(0, len(rows), chunk_rows)]
-    task.report(f"read {len(rows)} rows, {len(header)} columns", progress=0.1)
+    # All parts of all columns come back in one payload: four bytes a hash, in Base64.
+    share = MERGED_CHARACTERS // (len(parts) * len(header))
+    hashes = min(MAX_HASHES, (share - COLUMN_CHARACTERS) // 6)
+    if hashes < MIN_HASHES:
+        raise ToolError(
+            f"{len(parts)} chunks of {len(header)} columns are too many; use a larger chunk_rows"
+        )
+    task.report(f"read {len(rows)} rows, {len(header)} columns")
     return [
-        Chunk(number=number, of=len(parts), columns=header, rows=_write(part))
+        Chunk(number=number, of=len(parts), columns=header, hashes=hashes, rows=_write(part))
         for number, part in enumerate(parts, start=1)
     ]
 
@@ -52,9 +66,10 @@ def profile(task: TaskContext, chunk: Chunk) -> list[ColumnPart]:
     """Profile every column of one chunk."""
     cells = zip(*_read(chunk.rows), strict=True)
     parts = [
-        profile_column(name, column) for name, column in zip(chunk.columns, cells, strict=True)
+        profile_column(name, column, chunk.hashes)
+        for name, column in zip(chunk.columns, cells, strict=True)
     ]
-    task.report(f"profiled chunk {chunk.number} of {chunk.of}", 0.1 + 0.8 * chunk.number / chunk.of)
+    task.report(f"profiled chunk {chunk.number} of {chunk.of}")
     return parts
 
 
@@ -62,7 +77,7 @@ def merge(task: TaskContext, parts: list[list[ColumnPart]]) -> Merged:
     """Merge the chunks' profiles, and prepare the question."""
     columns = [finished(reduce(merge_columns, column)) for column in zip(*parts, strict=True)]
     rows = sum(part[0].values + part[0].missing for part in parts)
-    task.report(f"merged {len(parts)} chunks", progress=0.9)
+    task.report(f"merged {len(parts)} chunks")
     shown = [column.name for column in columns if column.most_frequent]
     return Merged(
         profile=DatasetProfile(title="Profile", rows=rows, columns=columns),
@@ -94,7 +109,8 @@ def merge(task: TaskContext, parts: list[list[ColumnPart]]) -> Merged:
 def publish(profile: DatasetProfile, answers: dict[str, Any]) -> DatasetProfile:
     """The profile with what the answer lets through; no answer lets no values through."""
     answer = answers["publish"]
-    content = answer["content"] if answer["action"] == "accept" else {"show_values": False}
+    nothing = {"show_values": False}
+    content: dict[str, Any] = answer["content"] if answer["action"] == "accept" else nothing
     profile.title = content.get("title") or profile.title
     if not content["show_values"]:
         for column in profile.columns:
