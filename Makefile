@@ -1,0 +1,65 @@
+# Every command installs what it needs, from lock files, into .venv and .local. See README.md.
+
+PYTHON ?= python3
+TOOLS ?= functions/tools
+LOCAL = $(PYTHON) -m infra.local
+# What `cdk` finds first: this repository's Python, Node and CDK CLI.
+export NODE_USE_SYSTEM_CA = 1
+IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$$PATH"
+CONTEXT = $(foreach key,auth cell stack origins,$(if $($(key)),-c $(key)=$($(key))))
+
+.PHONY: help demo up down test conformance bench lint synth deploy destroy lock clean python
+.DEFAULT_GOAL := help
+
+help: ## This list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+demo: python ## Everything at once: emulator, deploy, a client that drives it, and the end
+	@$(LOCAL) demo $(if $(ASK),--ask)
+
+up: python ## The stack on an emulator, left running [TOOLS=folder] [PORT=n]
+	@$(LOCAL) up --tools $(TOOLS) $(if $(PORT),--port $(PORT))
+
+down: python ## Stop what `make up` left running
+	@$(LOCAL) down
+
+test: python ## All tests: unit, infrastructure, integration on the emulator, conformance
+	@$(LOCAL) prepare --tests
+	@$(IN_ENV) python -m pytest $(ARGS)
+
+conformance: python ## The official conformance suite against tests/conformance/tools
+	@$(LOCAL) prepare --tests
+	@$(IN_ENV) python -m pytest tests/conformance -v $(ARGS)
+
+bench: python ## Latencies on the emulator: tasks/get, tools/call, cold start
+	@$(LOCAL) prepare --tests
+	@$(IN_ENV) python -m tests.bench
+
+lint: python ## Format, lint and types
+	@$(LOCAL) prepare --tests
+	@$(IN_ENV) ruff format --check . && $(IN_ENV) ruff check . && $(IN_ENV) mypy
+
+synth: python ## The CloudFormation template for AWS, checked by cdk-nag and cfn-lint
+	@$(LOCAL) prepare --tests
+	@$(IN_ENV) cdk synth --quiet $(CONTEXT) && $(IN_ENV) cfn-lint cdk.out/*.template.json && \
+		echo "cdk.out holds the template; cdk-nag and cfn-lint found nothing"
+
+deploy: python ## Deploy to the account of your credentials [auth=iam|none] [stack=] [cell=]
+	@$(LOCAL) prepare
+	@$(IN_ENV) cdk deploy --require-approval broadening $(CONTEXT)
+
+destroy: python ## Remove the stack from the account of your credentials [stack=]
+	@$(LOCAL) prepare
+	@$(IN_ENV) cdk destroy $(CONTEXT)
+
+lock: python ## Renew the lock files from pyproject.toml
+	@$(LOCAL) prepare --tests
+	@$(IN_ENV) python -m infra.local.lock
+
+clean: down ## Remove everything that the commands made
+	@rm -rf .venv .local cdk.out .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "error: $(PYTHON) is missing or older than 3.11; try make PYTHON=python3.13 ..." >&2; exit 1; }

@@ -1,0 +1,99 @@
+"""The commands behind the Makefile: `python -m infra.local <command>`.
+
+prepare [--tests]          install what the other commands need
+up [--tools F] [--port N]  the stack on an emulator, left running
+down                       stop it
+demo                       the stack on an emulator of its own, driven by a client, and stopped
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from . import emulator
+from .console import CommandError, fail, say, step
+from .deployment import deploy
+from .environment import ROOT, STATE, prepare, python
+
+ENDPOINT = STATE / "endpoint"
+
+
+def up(tools: Path, port: int | None) -> int:
+    """Deploy to an emulator and leave it running; a second time, deploy what changed."""
+    prepare()
+    with step("starting the emulator"):
+        running = emulator.start("up", port)
+    try:
+        stack = deploy(running, tools)
+    except CommandError as error:
+        return fail(f"{error}\nThe emulator still runs; `make down` stops it.")
+    ENDPOINT.write_text(f"{stack.url}\n")
+    say(f"\nMCP endpoint: {stack.url}  (also in {ENDPOINT.relative_to(ROOT)})")
+    say(f"Running: the emulator, process {running.pid}; `make down` stops it")
+    return 0
+
+
+def down() -> int:
+    """Stop what `up` left running."""
+    ENDPOINT.unlink(missing_ok=True)
+    running = emulator.find("up")
+    if running is None:
+        say("Nothing is running.")
+        return 0
+    running.stop()
+    say(f"Stopped the emulator, process {running.pid}.")
+    return 0
+
+
+def demo(arguments: list[str]) -> int:
+    """Show it all, and leave nothing running."""
+    start = time.monotonic()
+    prepare()
+    with step("starting the emulator"):
+        running = emulator.start("demo")
+    try:
+        stack = deploy(running, ROOT / "functions" / "tools")
+        say(f"\nReady after {time.monotonic() - start:.0f} s\n")
+        client = [python(), "-m", "infra.local.demo", stack.url, *arguments]
+        return subprocess.run(client, cwd=ROOT, check=False).returncode
+    finally:
+        running.stop()
+        say("Stopped the emulator; nothing is left running.")
+
+
+def main() -> int:
+    """Run one command."""
+    parser = argparse.ArgumentParser(prog="python -m infra.local")
+    commands = parser.add_subparsers(dest="command", required=True)
+    prepare_parser = commands.add_parser("prepare")
+    prepare_parser.add_argument("--tests", action="store_true")
+    up_parser = commands.add_parser("up")
+    up_parser.add_argument("--tools", type=Path, default=ROOT / "functions" / "tools")
+    up_parser.add_argument("--port", type=int)
+    commands.add_parser("down")
+    demo_parser = commands.add_parser("demo")
+    demo_parser.add_argument("--ask", action="store_true", help="answer the questions yourself")
+    options = parser.parse_args()
+    try:
+        match options.command:
+            case "prepare":
+                prepare(options.tests)
+                return 0
+            case "up":
+                return up(options.tools.resolve(), options.port)
+            case "down":
+                return down()
+            case _:
+                return demo(["--ask"] if options.ask else [])
+    except CommandError as error:
+        return fail(error)
+    except KeyboardInterrupt:
+        return fail("interrupted")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

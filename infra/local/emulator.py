@@ -1,0 +1,159 @@
+"""MiniStack, an AWS emulator: one process on one port of 127.0.0.1. Standard library only."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+from .console import CommandError
+from .environment import EMULATOR_VENV, STATE
+
+START_SECONDS = 60
+STOP_SECONDS = 10
+ACCOUNT = "000000000000"
+REGION = "us-east-1"
+
+
+@dataclass(frozen=True, slots=True)
+class Emulator:
+    """A running emulator. Its state and its log are in `.local/<name>/`."""
+
+    name: str
+    pid: int
+    port: int
+
+    @property
+    def url(self) -> str:
+        """Where AWS's APIs are."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What makes AWS's tools and SDKs talk to it, and to no account of the caller's."""
+        return {
+            "AWS_ENDPOINT_URL": self.url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_REGION": REGION,
+            "AWS_DEFAULT_REGION": REGION,
+        }
+
+    def alive(self) -> bool:
+        """Whether the process that was started still answers."""
+        return _is_ours(self.pid) and _healthy(self.port)
+
+    def stop(self) -> None:
+        """Stop the process and its workers, and forget it."""
+        if _is_ours(self.pid):
+            os.kill(self.pid, signal.SIGTERM)
+            deadline = time.monotonic() + STOP_SECONDS
+            while _is_ours(self.pid) and time.monotonic() < deadline:
+                _reap(self.pid)
+                time.sleep(0.05)
+            if _is_ours(self.pid):
+                os.killpg(self.pid, signal.SIGKILL)
+                _reap(self.pid)
+        _state_file(self.name).unlink(missing_ok=True)
+
+
+def start(name: str, port: int | None = None) -> Emulator:
+    """Start an emulator and wait until it answers; one of that name that runs is kept.
+
+    Raises CommandError when it does not come up, or runs on another port than asked for.
+    """
+    running = find(name)
+    if running is not None:
+        if port not in (None, running.port):
+            raise CommandError(
+                f"the emulator already runs on port {running.port}; `make down` stops it"
+            )
+        return running
+    folder = STATE / name
+    folder.mkdir(parents=True, exist_ok=True)
+    port = port or _free_port()
+    log = folder / "emulator.log"
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "PYTHON"))
+    }
+    environment |= {
+        "GATEWAY_PORT": str(port),
+        "BIND_HOST": "127.0.0.1",
+        "IOT_MTLS_ENABLED": "0",
+        "PATH": f"{EMULATOR_VENV / 'bin'}{os.pathsep}{os.environ['PATH']}",
+    }
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [EMULATOR_VENV / "bin" / "ministack"],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            cwd=folder,
+            start_new_session=True,
+        )
+    emulator = Emulator(name, process.pid, port)
+    _state_file(name).write_text(json.dumps({"pid": process.pid, "port": port}))
+    deadline = time.monotonic() + START_SECONDS
+    while not _healthy(port):
+        if process.poll() is not None or time.monotonic() > deadline:
+            emulator.stop()
+            tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
+            raise CommandError(f"the emulator did not start on port {port}; its log ends:\n{tail}")
+        time.sleep(0.05)
+    return emulator
+
+
+def find(name: str) -> Emulator | None:
+    """The emulator of that name, if it runs."""
+    try:
+        state = json.loads(_state_file(name).read_text())
+    except (OSError, ValueError):
+        return None
+    emulator = Emulator(name, state["pid"], state["port"])
+    return emulator if emulator.alive() else None
+
+
+def _state_file(name: str) -> Path:
+    return STATE / name / "emulator.json"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _healthy(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/_ministack/health", timeout=2):
+            return True
+    except (OSError, urllib.error.URLError):
+        return False
+
+
+def _is_ours(pid: int) -> bool:
+    """Whether the process is an emulator still: process ids are used again."""
+    with contextlib.suppress(OSError):
+        shown = subprocess.run(
+            ["ps", "-o", "stat=,command=", "-p", str(pid)],
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout
+        return "ministack" in shown and not shown.startswith("Z")
+    return False
+
+
+def _reap(pid: int) -> None:
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
