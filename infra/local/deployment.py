@@ -6,10 +6,13 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 from .console import run, step
 from .emulator import ACCOUNT, REGION, Emulator
 from .environment import ROOT, STATE, tool_environment
+
+_bootstrapping = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +45,7 @@ def deploy(
     arguments = [part for key, value in choices.items() for part in ("-c", f"{key}={value}")]
     with step(f"deploying {tools.relative_to(ROOT) if tools.is_relative_to(ROOT) else tools}"):
         with ThreadPoolExecutor() as pool:
-            bootstrapped = pool.submit(
-                run,
-                ["cdk", "bootstrap", f"aws://{ACCOUNT}/{REGION}"],
-                env=environment,
-                cwd=folder,  # where no cdk.json makes it synthesize the app first
-                remedy="The CDK could not prepare the emulator; `make down` and try again.",
-            )
+            bootstrapped = pool.submit(_bootstrap, emulator)
             run(
                 ["cdk", "synth", "--quiet", "--output", assembly, *arguments],
                 env=environment,
@@ -63,3 +60,18 @@ def deploy(
             remedy="`make down` and try again.",
         )
     return LocalStack(emulator, name, json.loads(outputs.read_text())[name])
+
+
+def _bootstrap(emulator: Emulator) -> None:
+    """Prepare an emulator for the CDK, once."""
+    with _bootstrapping:
+        done = STATE / emulator.name / f"bootstrapped-{emulator.pid}"
+        if done.exists():
+            return
+        run(
+            ["cdk", "bootstrap", f"aws://{ACCOUNT}/{REGION}"],
+            env={**tool_environment(), **emulator.environment},
+            cwd=done.parent,  # where no cdk.json makes it synthesize the app first
+            remedy="The CDK could not prepare the emulator; `make down` and try again.",
+        )
+        done.touch()

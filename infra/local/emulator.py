@@ -19,6 +19,9 @@ from .environment import EMULATOR_VENV, STATE
 
 START_SECONDS = 60
 STOP_SECONDS = 10
+_CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
+"""The emulators that this process started, which it has to wait for when they end."""
+
 ACCOUNT = "000000000000"
 REGION = "us-east-1"
 
@@ -100,6 +103,7 @@ def start(name: str, port: int | None = None) -> Emulator:
             cwd=folder,
             start_new_session=True,
         )
+    _CHILDREN[process.pid] = process
     emulator = Emulator(name, process.pid, port)
     _state_file(name).write_text(json.dumps({"pid": process.pid, "port": port}))
     deadline = time.monotonic() + START_SECONDS
@@ -155,5 +159,5 @@ def _is_ours(pid: int) -> bool:
 
 
 def _reap(pid: int) -> None:
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
+    if pid in _CHILDREN:
+        _CHILDREN[pid].poll()

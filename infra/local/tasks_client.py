@@ -1,4 +1,4 @@
-"""The tasks extension for the official `mcp` client (SDK 2.3), in one file: copy it if it is of use.
+"""The tasks extension for the official `mcp` client (SDK 2.3), in one file made to be copied.
 
 Long tools then look like any other; `call_tool` returns when the task has ended:
 

@@ -1,0 +1,74 @@
+"""The deployed stacks, shared by all tests that need them: one emulator per run."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from infra.local import emulator as emulators
+from infra.local.deployment import LocalStack, deploy
+from infra.local.emulator import Emulator
+from tests.integration.legacy import create_legacy_report
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def emulator() -> Iterator[Emulator]:
+    """A running emulator, stopped at the end."""
+    left_over = emulators.find("test")
+    if left_over is not None:  # an earlier run was killed
+        left_over.stop()
+    running = emulators.start("test")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def aws(emulator: Emulator) -> Any:
+    """`boto3.client` for the emulator."""
+    environment = emulator.environment
+    session = boto3.Session(
+        aws_access_key_id=environment["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=environment["AWS_SECRET_ACCESS_KEY"],
+        region_name=environment["AWS_REGION"],
+    )
+
+    def client(service: str, **options: Any) -> Any:
+        return session.client(service, endpoint_url=emulator.url, **options)  # type: ignore[call-overload]
+
+    return client
+
+
+@pytest.fixture(scope="session")
+def _deployments(emulator: Emulator, aws: Any) -> Iterator[dict[str, Future[LocalStack]]]:
+    """Both stacks, deployed at the same time; synthesis is most of it."""
+    create_legacy_report(aws("stepfunctions"), aws("iam"))
+    tools = ROOT / ".local" / "test" / "tools"
+    shutil.rmtree(tools, ignore_errors=True)
+    shutil.copytree(ROOT / "functions" / "tools", tools)
+    shutil.copytree(ROOT / "tests" / "integration" / "tools", tools, dirs_exist_ok=True)
+    conformance = ROOT / "tests" / "conformance" / "tools"
+    with ThreadPoolExecutor(2) as pool:
+        yield {
+            "stack": pool.submit(deploy, emulator, tools, "mcp-test"),
+            "conformance": pool.submit(deploy, emulator, conformance, "mcp-conformance"),
+        }
+
+
+@pytest.fixture(scope="session")
+def stack(_deployments: dict[str, Future[LocalStack]]) -> LocalStack:
+    """The sample tools and those of tests/integration/tools."""
+    return _deployments["stack"].result()
+
+
+@pytest.fixture(scope="session")
+def conformance_stack(_deployments: dict[str, Future[LocalStack]]) -> LocalStack:
+    """The tools that the conformance suite expects."""
+    return _deployments["conformance"].result()

@@ -1,0 +1,108 @@
+"""boto3 clients that write down what is asked of them. Under moto, DynamoDB's conditions are real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+REGION: Final = "us-east-1"
+ACCOUNT: Final = "123456789012"
+TABLE: Final = "tasks"
+
+
+@cache
+def real(service: str) -> Any:
+    """A boto3 client. One for all tests: making it costs more than most of them."""
+    return boto3.client(  # type: ignore[call-overload]
+        service,
+        region_name=REGION,
+        aws_access_key_id="testing",
+        aws_secret_access_key="testing",
+        config=Config(ignore_configured_endpoint_urls=True),
+    )
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call to AWS."""
+
+    operation: str
+    arguments: dict[str, Any]
+
+
+@dataclass
+class Calls:
+    """Makes clients as `boto3.client` does, and keeps every call that is made through them.
+
+    `instead` replaces operations, for answers of AWS that moto does not give: it maps an operation
+    to a function that is called in its place.
+    """
+
+    made: list[Call] = field(default_factory=list)
+    clients: list[str] = field(default_factory=list)
+    instead: dict[str, Callable[..., Any]] = field(default_factory=dict)
+
+    def client(self, service: str, **options: Any) -> Any:
+        """A recording client."""
+        self.clients.append(service)
+        return _Recording(real(service), self)
+
+    @property
+    def operations(self) -> list[str]:
+        """The names of the calls, in their order."""
+        return [call.operation for call in self.made]
+
+    def forget(self) -> None:
+        """Start counting anew."""
+        self.made.clear()
+        self.clients.clear()
+
+
+class _Recording:
+    def __init__(self, client: Any, calls: Calls) -> None:
+        self._client = client
+        self._calls = calls
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("exceptions", "meta"):
+            return getattr(self._client, name)
+
+        def operation(**arguments: Any) -> Any:
+            self._calls.made.append(Call(name, arguments))
+            call = self._calls.instead.get(name) or getattr(self._client, name)
+            return call(**arguments)
+
+        return operation
+
+
+def refusing(service: str, code: str, operation: str = "Operation") -> Callable[..., Any]:
+    """An operation that AWS answers with the error `code`."""
+
+    def refuse(**arguments: Any) -> Any:
+        modelled = getattr(real(service).exceptions, code, ClientError)
+        raise modelled({"Error": {"Code": code, "Message": "no"}}, operation)
+
+    return refuse
+
+
+def create_table() -> str:
+    """The tasks table, as `infra/table.py` declares its key."""
+    real("dynamodb").create_table(
+        TableName=TABLE,
+        KeySchema=[{"AttributeName": "taskId", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "taskId", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return TABLE
+
+
+def raw_rows() -> list[dict[str, Any]]:
+    """Every row of the table as DynamoDB keeps it, expired ones included."""
+    items: list[dict[str, Any]] = real("dynamodb").scan(TableName=TABLE)["Items"]
+    return sorted(items, key=lambda item: str(item["taskId"]))

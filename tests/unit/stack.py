@@ -1,0 +1,193 @@
+"""A server as a client sees it: proxy events in, checked answers out."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mcp_tasks.deployment import Deployment
+from mcp_tasks.registry.catalogue import Catalogue
+from mcp_tasks.server.endpoint import from_api_gateway, to_api_gateway
+from mcp_tasks.server.server import mcp_server
+from mcp_tasks.tasks.task import ANYONE
+from tests import wire
+from tests.unit.aws import ACCOUNT, REGION, TABLE, Calls, create_table, raw_rows, real
+
+REVISION: Final = "2026-07-28"
+TASKS: Final = "io.modelcontextprotocol/tasks"
+VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
+WITH_TASKS: Final[dict[str, Any]] = {"elicitation": {}, "extensions": {TASKS: {}}}
+
+PREFIX: Final = f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:unit-"
+ENVIRONMENT: Final = {
+    "TASKS_TABLE": TABLE,
+    "STATE_MACHINE_PREFIX": PREFIX,
+    "CELL": "c1",
+    "SERVER_NAME": "unit",
+    "SERVER_VERSION": "1.2.3",
+    "ALLOWED_ORIGINS": "https://app.example.com http://localhost:*",
+}
+NAMED: Final = {
+    "tools/call": "name",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An HTTP answer, and the JSON-RPC message in it."""
+
+    status: int
+    message: dict[str, Any]
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The result; a test that wanted one and got an error sees the error."""
+        assert "result" in self.message, self.message
+        result: dict[str, Any] = self.message["result"]
+        return result
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """The error; a test that wanted one and got a result sees the result."""
+        assert "error" in self.message, self.message
+        error: dict[str, Any] = self.message["error"]
+        return error
+
+    @property
+    def code(self) -> int:
+        """The error's code."""
+        code: int = self.error["code"]
+        return code
+
+
+@dataclass
+class Stack:
+    """A server with its table and its state machines, and a client of it."""
+
+    calls: Calls
+    catalogue: Catalogue
+    deployment: Deployment = field(init=False)
+
+    def __post_init__(self) -> None:
+        create_table()
+        for name in ("count", "wait", "review"):
+            create_state_machine(f"unit-{name}", {"StartAt": "Wait", "States": WAITING})
+        create_state_machine("orders", {"StartAt": "Wait", "States": WAITING})
+        self.deployment = Deployment(ENVIRONMENT, self.calls.client, self.catalogue)
+        self.server = mcp_server(self.deployment)
+
+    def post(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        *,
+        capabilities: Any = WITH_TASKS,
+        headers: dict[str, str | list[str] | None] | None = None,
+        user_arn: str | None = None,
+        request_id: Any = 1,
+    ) -> Answer:
+        """Send a request as a correct client does.
+
+        `headers` replaces some of them (None leaves one out, a list repeats one).
+        """
+        params = {**(params or {}), "_meta": meta(capabilities)}
+        body = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+        sent = {**mirrored(method, params), **(headers or {})}
+        return self.send(json.dumps(body), sent, method=method, user_arn=user_arn)
+
+    def send(
+        self,
+        body: str | bytes,
+        headers: dict[str, Any],
+        *,
+        method: str = "",
+        user_arn: str | None = None,
+    ) -> Answer:
+        """Send a body as it is; bytes travel in Base64, as API Gateway passes what is not text."""
+        binary = isinstance(body, bytes)
+        event = {
+            "httpMethod": "POST",
+            "path": "/mcp",
+            "multiValueHeaders": {
+                name: value if isinstance(value, list) else [value]
+                for name, value in headers.items()
+                if value is not None
+            },
+            "requestContext": {"identity": {"userArn": user_arn}},
+            "body": base64.b64encode(body).decode() if isinstance(body, bytes) else body,
+            "isBase64Encoded": binary,
+        }
+        response = to_api_gateway(self.server.answer(from_api_gateway(event, ANYONE)))
+        if not response["body"]:
+            return Answer(response["statusCode"], {})
+        message = json.loads(response["body"])
+        wire.check(method, message)
+        return Answer(response["statusCode"], message)
+
+    def call(self, tool: str, arguments: dict[str, Any] | None = None, **options: Any) -> Answer:
+        """`tools/call`."""
+        return self.post("tools/call", {"name": tool, "arguments": arguments or {}}, **options)
+
+    def created(self, tool: str, arguments: dict[str, Any] | None = None, **options: Any) -> str:
+        """The id of a task that a `tools/call` created."""
+        result = self.call(tool, arguments, **options).result
+        assert result["resultType"] == "task", result
+        task_id: str = result["taskId"]
+        return task_id
+
+    def task(self, task_id: str, **options: Any) -> dict[str, Any]:
+        """The task, as `tasks/get` shows it."""
+        return self.post("tasks/get", {"taskId": task_id}, **options).result
+
+    def update(self, task_id: str, responses: Any, **options: Any) -> Answer:
+        """`tasks/update`."""
+        return self.post(
+            "tasks/update", {"taskId": task_id, "inputResponses": responses}, **options
+        )
+
+    def cancel(self, task_id: str, **options: Any) -> Answer:
+        """`tasks/cancel`."""
+        return self.post("tasks/cancel", {"taskId": task_id}, **options)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """What the table holds."""
+        return raw_rows()
+
+
+WAITING: Final = {"Wait": {"Type": "Wait", "Seconds": 3600, "End": True}}
+
+
+def create_state_machine(name: str, definition: dict[str, Any]) -> str:
+    """A state machine in moto; returns its ARN."""
+    arn: str = real("stepfunctions").create_state_machine(
+        name=name,
+        definition=json.dumps(definition),
+        roleArn=f"arn:aws:iam::{ACCOUNT}:role/states",
+    )["stateMachineArn"]
+    return arn
+
+
+def meta(capabilities: Any = WITH_TASKS, version: str = REVISION) -> dict[str, Any]:
+    """A request's `_meta`."""
+    return {VERSION_KEY: version, CAPABILITIES_KEY: capabilities}
+
+
+def mirrored(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The headers that a correct client sends with a request."""
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": REVISION,
+        "Mcp-Method": method,
+    }
+    parameter = NAMED.get(method)
+    if parameter and isinstance(params.get(parameter), str):
+        headers["Mcp-Name"] = params[parameter]
+    return headers

@@ -1,0 +1,632 @@
+"""Task rows, against moto's DynamoDB, whose conditional writes are real.
+
+Each condition of each write, and the test that fails without it (checked by removing the condition
+from a copy of the library and running this file):
+
+    create     attribute_not_exists(taskId)      test_an_id_that_is_taken_is_not_written_again
+    get        ConsistentRead                    test_a_read_is_strongly_consistent
+    get        not expired                       test_an_expired_task_does_not_exist
+    get        principal                         test_a_task_exists_for_its_principal_only
+    every      expiresAtMs > :now                test_nothing_is_written_to_an_expired_task
+    report     status IN                         test_a_terminal_task_never_changes[*-report]
+    report       working                         test_a_report_sets_the_message[working]
+    report       input_required                  test_a_report_sets_the_message[input_required]
+    ask        status IN                         test_a_terminal_task_never_changes[*-ask]
+    ask          working                         test_an_ask_waits_for_the_client
+    ask          input_required                  test_parallel_branches_ask_at_once
+    ask        acceptsForms = :true              test_a_client_that_shows_no_forms_is_not_asked
+    ask        asks.#ask not exists              test_an_ask_delivered_twice_keeps_its_answers,
+                                                 test_a_delivered_ask_is_not_opened_again
+    answer     status IN (input_required)        test_a_terminal_task_never_changes[*-answer]
+    answer     inputRevision = :seen             test_two_clients_answer_different_keys_at_once,
+                                                 test_two_clients_answer_the_same_key_at_once,
+                                                 test_a_question_asked_between_read_and_answer
+    delivered  status IN                         test_a_terminal_task_never_changes[*-delivered]
+    delivered    working                         test_a_delivered_ask_leaves_a_tombstone_only
+    delivered    input_required                  test_an_ask_is_delivered_while_another_waits
+    delivered  attribute_exists(asks.#ask)       test_an_ask_that_never_was_leaves_no_tombstone
+    end        status IN                         test_a_terminal_task_never_changes[*-complete, ...]
+    end          working, input_required         test_a_task_ends_from_either_state
+    cancel     principal                         test_only_its_principal_cancels_a_task
+    _refusal   expired                           test_nothing_is_written_to_an_expired_task
+    _refusal   principal                         test_only_its_principal_cancels_a_task
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+from botocore.exceptions import ClientError
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mcp_tasks.tasks.inputs import Ask, Question, open_ask
+from mcp_tasks.tasks.rows import ClientCannotAnswer, Conflict, TaskEnded, TaskTable, UnknownTask
+from mcp_tasks.tasks.state import Status
+from mcp_tasks.tasks.task import Task
+from tests.unit.aws import TABLE, Calls, raw_rows, real, refusing
+
+NOW: Final = 1_700_000_000_000
+HOUR: Final = 3_600_000
+ID: Final = "c1-0123456789abcdef0123456789abcdef"
+TERMINAL: Final = [Status.COMPLETED, Status.FAILED, Status.CANCELLED]
+FORM: Final = {"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]}
+YES: Final = {"action": "accept", "content": {"sure": True}}
+NO: Final = {"action": "decline"}
+RESULT: Final = {"content": [{"type": "text", "text": "done"}]}
+ERROR: Final = {"code": -32603, "message": "broken"}
+
+
+def a_task(**changes: Any) -> Task:
+    """A new task that lives for an hour from NOW."""
+    task = Task(
+        task_id=ID,
+        tool="count",
+        principal="alice",
+        status=Status.WORKING,
+        created_at=NOW,
+        last_updated_at=NOW,
+        ttl_ms=HOUR,
+        poll_interval_ms=2000,
+        state_machine_arn="arn:aws:states:us-east-1:123456789012:stateMachine:count",
+        accepts_forms=True,
+        input='{"upto":3}',
+    )
+    return replace(task, **changes)
+
+
+def an_ask(token: str = "token", *names: str) -> Ask:
+    """An ask of a form for each name."""
+    return open_ask(token, {name: Question(f"{name}?", FORM) for name in names or ("sure",)})
+
+
+def key_of(ask: Ask, name: str = "sure") -> str:
+    """The wire key of a question."""
+    return next(key for key, own in ask.names.items() if own == name)
+
+
+def end(rows: TaskTable, status: Status, now: int = NOW + 1) -> None:
+    """End the task."""
+    match status:
+        case Status.COMPLETED:
+            rows.complete(ID, RESULT, now)
+        case Status.FAILED:
+            rows.fail(ID, ERROR, "broken", now)
+        case _:
+            rows.cancel(ID, now, "alice")
+
+
+WRITES: Final[dict[str, Callable[[TaskTable, Task, int], object]]] = {
+    "report": lambda rows, task, now: rows.report(ID, "late", now),
+    "ask": lambda rows, task, now: rows.ask(ID, an_ask("another"), now),
+    "answer": lambda rows, task, now: rows.answer(
+        task, {ask.id: {key_of(ask): YES} for ask in task.asks.values()}, now
+    ),
+    "delivered": lambda rows, task, now: rows.delivered(ID, an_ask().id, now),
+    "complete": lambda rows, task, now: rows.complete(ID, RESULT, now),
+    "fail": lambda rows, task, now: rows.fail(ID, ERROR, "late", now),
+    "cancel": lambda rows, task, now: rows.cancel(ID, now, "alice"),
+}
+"""Every write to a task that exists, as one who read the task `task` earlier attempts it."""
+
+each_write = pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+
+
+# create and get
+
+
+def test_a_task_is_read_back_as_it_was_created(rows: TaskTable) -> None:
+    task = a_task()
+    rows.create(task)
+    assert rows.get(ID, NOW, "alice") == task
+
+
+def test_an_id_that_is_taken_is_not_written_again(rows: TaskTable) -> None:
+    """A create that is repeated after a lost answer must not reset a task that already runs."""
+    rows.create(a_task())
+    rows.report(ID, "half-way", NOW + 1)
+    before = raw_rows()
+    with pytest.raises(Conflict) as caught:
+        rows.create(a_task(tool="other"))
+    assert caught.value.task.task_id == ID
+    assert raw_rows() == before
+
+
+def test_a_create_that_dynamodb_refuses_for_another_reason_is_an_error(
+    rows: TaskTable, aws: Calls
+) -> None:
+    aws.instead["put_item"] = refusing("dynamodb", "ProvisionedThroughputExceededException")
+    with pytest.raises(ClientError, match="ProvisionedThroughput"):
+        rows.create(a_task())
+
+
+def test_a_row_outlives_its_task_until_dynamodb_deletes_it(rows: TaskTable) -> None:
+    """The time-to-live attribute is in whole seconds, and must not come before the expiry."""
+    rows.create(a_task(ttl_ms=1_500))
+    (row,) = raw_rows()
+    assert row["expiresAtMs"] == {"N": str(NOW + 1_500)}
+    assert int(row["expiresAt"]["N"]) * 1000 >= NOW + 1_500
+    assert int(row["expiresAt"]["N"]) * 1000 <= NOW + 3_500
+    assert row["schemaVersion"] == {"N": "1"}
+
+
+def test_a_read_is_strongly_consistent(rows: TaskTable, aws: Calls) -> None:
+    """tasks.md, "Task Creation": a task must be readable once its creator was told of it."""
+    rows.create(a_task())
+    aws.forget()
+    rows.get(ID, NOW)
+    (call,) = aws.made
+    assert call.operation == "get_item"
+    assert call.arguments["ConsistentRead"] is True
+
+
+def test_an_expired_task_does_not_exist(rows: TaskTable) -> None:
+    """DynamoDB deletes expired rows hours or days late."""
+    rows.create(a_task())
+    assert rows.get(ID, NOW + HOUR - 1).task_id == ID
+    with pytest.raises(UnknownTask):
+        rows.get(ID, NOW + HOUR)
+
+
+def test_a_task_exists_for_its_principal_only(rows: TaskTable) -> None:
+    rows.create(a_task())
+    assert rows.get(ID, NOW, "alice").principal == "alice"
+    with pytest.raises(UnknownTask):
+        rows.get(ID, NOW, "mallory")
+
+
+def test_the_server_itself_reads_every_task(rows: TaskTable) -> None:
+    rows.create(a_task())
+    assert rows.get(ID, NOW).principal == "alice"
+
+
+# what holds for every write
+
+
+@each_write
+@pytest.mark.parametrize("ended", TERMINAL)
+def test_a_terminal_task_never_changes(
+    rows: TaskTable, ended: Status, write: Callable[[TaskTable, Task, int], object]
+) -> None:
+    """tasks.md, "Task Status": completed, failed and cancelled are final.
+
+    The asks are put back into the row, so that its status alone protects it.
+    """
+    ask = an_ask()
+    rows.create(a_task())
+    rows.ask(ID, ask, NOW)
+    seen = rows.get(ID, NOW)
+    (asking,) = raw_rows()
+    end(rows, ended)
+    (row,) = raw_rows()
+    real("dynamodb").put_item(TableName=TABLE, Item={**row, "asks": asking["asks"]})
+    before = raw_rows()
+
+    if write is WRITES["delivered"]:
+        write(rows, seen, NOW + 2)
+    else:
+        with pytest.raises(TaskEnded):
+            write(rows, seen, NOW + 2)
+    assert raw_rows() == before
+
+
+@each_write
+def test_nothing_is_written_to_an_expired_task(
+    rows: TaskTable, write: Callable[[TaskTable, Task, int], object]
+) -> None:
+    rows.create(a_task())
+    rows.ask(ID, an_ask(), NOW)
+    seen = rows.get(ID, NOW)
+    before = raw_rows()
+
+    if write is WRITES["delivered"]:
+        write(rows, seen, NOW + HOUR)
+    else:
+        with pytest.raises(UnknownTask):
+            write(rows, seen, NOW + HOUR)
+    assert raw_rows() == before
+
+
+@each_write
+def test_a_task_lives_to_its_last_millisecond(
+    rows: TaskTable, write: Callable[[TaskTable, Task, int], object]
+) -> None:
+    rows.create(a_task())
+    rows.ask(ID, an_ask(), NOW)
+    seen = rows.get(ID, NOW)
+    before = raw_rows()
+    write(rows, seen, NOW + HOUR - 1)
+    assert raw_rows() != before
+
+
+@each_write
+def test_a_write_never_makes_a_row(
+    rows: TaskTable, write: Callable[[TaskTable, Task, int], object]
+) -> None:
+    """UpdateItem would create the item; a deleted task must not come back as a fragment."""
+    ask = an_ask()
+    gone = a_task(status=Status.INPUT_REQUIRED, asks={ask.id: ask}, input_revision=1)
+    with suppress(UnknownTask):
+        write(rows, gone, NOW)
+        assert write is WRITES["delivered"], "raises UnknownTask"
+    assert raw_rows() == []
+
+
+@each_write
+def test_an_error_of_dynamodb_is_not_taken_for_a_refusal(
+    rows: TaskTable, aws: Calls, write: Callable[[TaskTable, Task, int], object]
+) -> None:
+    rows.create(a_task())
+    rows.ask(ID, an_ask(), NOW)
+    seen = rows.get(ID, NOW)
+    aws.instead["update_item"] = refusing("dynamodb", "InternalServerError")
+    with pytest.raises(ClientError, match="InternalServerError"):
+        write(rows, seen, NOW + 1)
+
+
+@each_write
+def test_a_write_is_one_call_and_a_refusal_needs_no_second(
+    rows: TaskTable, aws: Calls, write: Callable[[TaskTable, Task, int], object]
+) -> None:
+    rows.create(a_task())
+    rows.ask(ID, an_ask(), NOW)
+    seen = rows.get(ID, NOW)
+    end(rows, Status.COMPLETED)
+    aws.forget()
+    with suppress(TaskEnded):
+        write(rows, seen, NOW + 2)
+    assert aws.operations == ["update_item"]
+
+
+# report
+
+
+@pytest.mark.parametrize("status", [Status.WORKING, Status.INPUT_REQUIRED])
+def test_a_report_sets_the_message(rows: TaskTable, status: Status) -> None:
+    rows.create(a_task())
+    if status is Status.INPUT_REQUIRED:
+        rows.ask(ID, an_ask(), NOW)
+    rows.report(ID, "half-way", NOW + 5)
+    task = rows.get(ID, NOW + 5)
+    assert (task.status, task.status_message) == (status, "half-way")
+    assert task.last_updated_at == NOW + 5
+
+
+def test_a_report_does_not_disturb_an_answer_under_way(rows: TaskTable) -> None:
+    ask = an_ask()
+    rows.create(a_task())
+    rows.ask(ID, ask, NOW)
+    seen = rows.get(ID, NOW)
+    rows.report(ID, "still here", NOW + 1)
+    assert rows.answer(seen, {ask.id: {key_of(ask): YES}}, NOW + 2).status is Status.WORKING
+
+
+# ask
+
+
+def test_an_ask_waits_for_the_client(rows: TaskTable) -> None:
+    ask = an_ask("token", "first", "second")
+    rows.create(a_task())
+    rows.ask(ID, ask, NOW + 5)
+    task = rows.get(ID, NOW + 5)
+    assert task.status is Status.INPUT_REQUIRED
+    assert task.asks == {ask.id: ask}
+    assert task.outstanding == ask.questions
+    assert task.last_updated_at == NOW + 5
+
+
+def test_parallel_branches_ask_at_once(rows: TaskTable) -> None:
+    first, second = an_ask("token 1"), an_ask("token 2")
+    rows.create(a_task())
+    rows.ask(ID, first, NOW)
+    rows.ask(ID, second, NOW + 1)
+    task = rows.get(ID, NOW + 1)
+    assert task.asks == {first.id: first, second.id: second}
+    assert set(task.outstanding) == {key_of(first), key_of(second)}
+
+
+def test_a_client_that_shows_no_forms_is_not_asked(rows: TaskTable) -> None:
+    """elicitation.mdx: a server must not send what the client did not declare."""
+    rows.create(a_task(accepts_forms=False))
+    before = raw_rows()
+    with pytest.raises(ClientCannotAnswer):
+        rows.ask(ID, an_ask(), NOW + 1)
+    assert raw_rows() == before
+
+
+def test_an_ask_delivered_twice_keeps_its_answers(rows: TaskTable) -> None:
+    """Lambda and Step Functions deliver at least once; the first may be half answered by then."""
+    ask = an_ask("token", "first", "second")
+    rows.create(a_task())
+    rows.ask(ID, ask, NOW)
+    rows.answer(rows.get(ID, NOW), {ask.id: {key_of(ask, "first"): YES}}, NOW + 1)
+    before = raw_rows()
+    rows.ask(ID, ask, NOW + 2)
+    assert raw_rows() == before
+    assert rows.get(ID, NOW).asks[ask.id].answers == {key_of(ask, "first"): YES}
+
+
+def test_a_delivered_ask_is_not_opened_again(rows: TaskTable) -> None:
+    """tasks.md, "Task Update Requests": a key is never reused after its answer was delivered."""
+    ask = an_ask()
+    rows.create(a_task())
+    rows.ask(ID, ask, NOW)
+    rows.answer(rows.get(ID, NOW), {ask.id: {key_of(ask): YES}}, NOW + 1)
+    rows.delivered(ID, ask.id, NOW + 2)
+    before = raw_rows()
+    rows.ask(ID, ask, NOW + 3)
+    assert raw_rows() == before
+    assert rows.get(ID, NOW + 3).status is Status.WORKING
+
+
+def test_a_name_may_be_any_text(rows: TaskTable) -> None:
+    """Names end up in attribute paths, where dots and reserved words mean something else."""
+    names = ("a.b", "status", "#x", ":y", "ключ", "with space", "[0]")
+    ask = an_ask("token", *names)
+    rows.create(a_task())
+    rows.ask(ID, ask, NOW)
+    answered = rows.answer(
+        rows.get(ID, NOW), {ask.id: {key_of(ask, name): YES for name in names}}, NOW
+    )
+    assert answered.status is Status.WORKING
+    assert answered.asks[ask.id].output() == dict.fromkeys(names, YES)
+
+
+# answer
+
+
+def test_the_last_answer_sets_the_task_to_work(rows: TaskTable) -> None:
+    ask = an_ask("token", "first", "second")
+    rows.create(a_task())
+    rows.ask(ID, ask, NOW)
+    partly = rows.answer(rows.get(ID, NOW), {ask.id: {key_of(ask, "first"): YES}}, NOW + 1)
+    assert partly.status is Status.INPUT_REQUIRED
+    assert set(partly.outstanding) == {key_of(ask, "second")}
+
+    fully = rows.answer(partly, {ask.id: {key_of(ask, "second"): NO}}, NOW + 2)
+    assert fully.status is Status.WORKING
+    assert fully.asks[ask.id].output() == {"first": YES, "second": NO}
+    assert fully == rows.get(ID, NOW + 2)
+
+
+def test_answers_to_several_asks_are_one_write(rows: TaskTable, aws: Calls) -> None:
+    first, second = an_ask("token 1"), an_ask("token 2")
+    rows.create(a_task())
+    rows.ask(ID, first, NOW)
+    rows.ask(ID, second, NOW)
+    seen = rows.get(ID, NOW)
+    aws.forget()
+    answered = rows.answer(
+        seen, {first.id: {key_of(first): YES}, second.id: {key_of(second): NO}}, NOW + 1
+    )
+    assert answered.status is Status.WORKING
+    assert aws.operations == ["update_item"]
+
+
+def test_answering_one_of_two_asks_leaves_the_other_open(rows: TaskTable) -> None:
+    first, second = an_ask("token 1"), an_ask("token 2")
+    rows.create(a_task())
+    rows.ask(ID, first, NOW)
+    rows.ask(ID, second, NOW)
+    answered = rows.answer(rows.get(ID, NOW), {first.id: {key_of(first): YES}}, NOW + 1)
+    assert answered.status is Status.INPUT_REQUIRED
+    assert set(answered.outstanding) == {key_of(second)}
+
+
+def test_two_clients_answer_different_keys_at_once(rows: TaskTable) -> None:
+    """Each believes the other's key to be open; unchecked, the task would wait for nothing."""
+    ask = an_ask("token", "first", "second")
+    rows.create(a_task())
+    rows.ask(ID, ask, NOW)
+    one, other = rows.get(ID, NOW), rows.get(ID, NOW)
+    rows.answer(one, {ask.id: {key_of(ask, "first"): YES}}, NOW + 1)
+    with pytest.raises(Conflict) as caught:
+        rows.answer(other, {ask.id: {key_of(ask, "second"): YES}}, NOW + 1)
+    assert set(caught.value.task.outstanding) == {key_of(ask, "second")}
+    again = rows.answer(rows.get(ID, NOW), {ask.id: {key_of(ask, "second"): YES}}, NOW + 2)
+    assert again.status is Status.WORKING
+
+
+def test_two_clients_answer_the_same_key_at_once(rows: TaskTable) -> None:
+    """The first answer stands: the waiting state may have it already."""
+    ask = an_ask("token", "first", "second")
+    rows.create(a_task())
+    rows.ask(ID, ask, NOW)
+    one, other = rows.get(ID, NOW), rows.get(ID, NOW)
+    rows.answer(one, {ask.id: {key_of(ask, "first"): YES}}, NOW + 1)
+    with pytest.raises(Conflict):
+        rows.answer(other, {ask.id: {key_of(ask, "first"): NO}}, NOW + 1)
+    assert rows.get(ID, NOW).asks[ask.id].answers == {key_of(ask, "first"): YES}
+
+
+def test_a_question_asked_between_read_and_answer(rows: TaskTable) -> None:
+    """Unchecked, the task would work on with a question open that nobody sees."""
+    first, second = an_ask("token 1"), an_ask("token 2")
+    rows.create(a_task())
+    rows.ask(ID, first, NOW)
+    seen = rows.get(ID, NOW)
+    rows.ask(ID, second, NOW + 1)
+    with pytest.raises(Conflict):
+        rows.answer(seen, {first.id: {key_of(first): YES}}, NOW + 2)
+    assert rows.get(ID, NOW).status is Status.INPUT_REQUIRED
+    assert len(rows.get(ID, NOW).outstanding) == 2
+
+
+# delivered
+
+
+def test_a_delivered_ask_leaves_a_tombstone_only(rows: TaskTable) -> None:
+    """Neither the token nor what the user wrote stays in the table."""
+    ask = an_ask("a secret token")
+    rows.create(a_task())
+    rows.ask(ID, ask, NOW)
+    answer = {"action": "accept", "content": {"sure": True, "note": "a private note"}}
+    rows.answer(rows.get(ID, NOW), {ask.id: {key_of(ask): answer}}, NOW + 1)
+    rows.delivered(ID, ask.id, NOW + 2)
+    (row,) = raw_rows()
+    assert row["asks"] == {"M": {ask.id: {"M": {"delivered": {"BOOL": True}}}}}
+    assert "secret" not in str(row)
+    assert "private" not in str(row)
+    assert rows.get(ID, NOW + 2).asks == {}
+
+
+def test_an_ask_is_delivered_while_another_waits(rows: TaskTable) -> None:
+    first, second = an_ask("token 1"), an_ask("token 2")
+    rows.create(a_task())
+    rows.ask(ID, first, NOW)
+    rows.ask(ID, second, NOW)
+    rows.answer(rows.get(ID, NOW), {first.id: {key_of(first): YES}}, NOW + 1)
+    rows.delivered(ID, first.id, NOW + 2)
+    task = rows.get(ID, NOW + 2)
+    assert task.status is Status.INPUT_REQUIRED
+    assert task.asks == {second.id: second}
+
+
+def test_an_ask_that_never_was_leaves_no_tombstone(rows: TaskTable) -> None:
+    rows.create(a_task())
+    before = raw_rows()
+    rows.delivered(ID, "0123456789ab", NOW + 1)
+    assert raw_rows() == before
+
+
+def test_a_delivery_is_no_news_to_the_client(rows: TaskTable) -> None:
+    ask = an_ask()
+    rows.create(a_task())
+    rows.ask(ID, ask, NOW)
+    rows.answer(rows.get(ID, NOW), {ask.id: {key_of(ask): YES}}, NOW + 1)
+    rows.delivered(ID, ask.id, NOW + 2)
+    assert rows.get(ID, NOW + 2).last_updated_at == NOW + 1
+
+
+# ends
+
+
+@pytest.mark.parametrize("status", TERMINAL)
+@pytest.mark.parametrize("asking", [False, True])
+def test_a_task_ends_from_either_state(rows: TaskTable, status: Status, asking: bool) -> None:
+    rows.create(a_task())
+    if asking:
+        rows.ask(ID, an_ask("a secret token"), NOW)
+    end(rows, status, NOW + 5)
+    task = rows.get(ID, NOW + 5)
+    assert task.status is status
+    assert task.last_updated_at == NOW + 5
+    assert task.result == (RESULT if status is Status.COMPLETED else None)
+    assert task.error == (ERROR if status is Status.FAILED else None)
+    assert task.status_message == ("broken" if status is Status.FAILED else None)
+
+
+@pytest.mark.parametrize("status", TERMINAL)
+def test_a_task_that_ended_keeps_no_token_answer_or_argument(
+    rows: TaskTable, status: Status
+) -> None:
+    rows.create(a_task(input='{"argument":"private"}'))
+    rows.ask(ID, an_ask("a secret token"), NOW)
+    end(rows, status)
+    (row,) = raw_rows()
+    assert "asks" not in row
+    assert "input" not in row
+    assert "secret" not in str(row)
+    assert "private" not in str(row)
+
+
+def test_cancel_returns_the_task_as_it_was_written(rows: TaskTable) -> None:
+    rows.create(a_task())
+    task = rows.cancel(ID, NOW + 1, "alice")
+    assert task == rows.get(ID, NOW + 1)
+    assert task.status is Status.CANCELLED
+
+
+def test_only_its_principal_cancels_a_task(rows: TaskTable) -> None:
+    """To everybody else it does not exist, whether it works or has ended."""
+    rows.create(a_task())
+    before = raw_rows()
+    with pytest.raises(UnknownTask):
+        rows.cancel(ID, NOW + 1, "mallory")
+    assert raw_rows() == before
+    rows.complete(ID, RESULT, NOW + 1)
+    with pytest.raises(UnknownTask):
+        rows.cancel(ID, NOW + 2, "mallory")
+
+
+def test_numbers_in_results_and_answers_survive(rows: TaskTable) -> None:
+    """DynamoDB's own numbers would become Decimal, and refuse floats."""
+    result = {"content": [], "structuredContent": {"half": 0.5, "big": 10**30, "nothing": None}}
+    rows.create(a_task())
+    rows.complete(ID, result, NOW)
+    assert rows.get(ID, NOW).result == result
+
+
+def test_a_result_larger_than_a_row_is_refused_by_dynamodb(rows: TaskTable) -> None:
+    """400 KB an item: whoever completes a task has to expect it (see test_finish)."""
+    rows.create(a_task())
+    with pytest.raises(ClientError, match="ValidationException"):
+        rows.complete(ID, {"content": [{"type": "text", "text": "x" * 450_000}]}, NOW)
+    assert rows.get(ID, NOW).status is Status.WORKING
+
+
+# any order of events
+
+OPERATIONS: Final[dict[str, Callable[[TaskTable, Task], object]]] = {
+    "report": lambda rows, seen: rows.report(ID, "working", NOW),
+    "ask 1": lambda rows, seen: rows.ask(ID, an_ask("token 1", "a", "b"), NOW),
+    "ask 2": lambda rows, seen: rows.ask(ID, an_ask("token 2", "a"), NOW),
+    "answer one": lambda rows, seen: _answer(rows, seen, 1),
+    "answer all": lambda rows, seen: _answer(rows, seen, 9),
+    "delivered": lambda rows, seen: [
+        rows.delivered(ID, ask.id, NOW)
+        for ask in rows.get(ID, NOW).asks.values()
+        if not ask.outstanding
+    ],
+    "complete": lambda rows, seen: rows.complete(ID, RESULT, NOW),
+    "cancel": lambda rows, seen: rows.cancel(ID, NOW, "alice"),
+    "redeliver": lambda rows, seen: [rows.ask(ID, ask, NOW) for ask in seen.asks.values()],
+}
+
+
+def _answer(rows: TaskTable, seen: Task, at_most: int) -> None:
+    chosen = list(seen.outstanding)[:at_most]
+    answers = {
+        ask.id: {key: YES for key in ask.outstanding if key in chosen} for ask in seen.asks.values()
+    }
+    answers = {ask_id: given for ask_id, given in answers.items() if given}
+    if answers:
+        rows.answer(seen, answers, NOW)
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), st.integers(0, 3)), max_size=12),
+)
+def test_whatever_happens_a_task_asks_exactly_while_something_is_open(
+    rows: TaskTable, events: list[tuple[str, int]]
+) -> None:
+    """input_required if and only if a question is open; terminal for good; answered once.
+
+    Every event acts on the task as it was up to three events ago, as concurrent handlers do.
+    """
+    real("dynamodb").delete_item(TableName=TABLE, Key={"taskId": {"S": ID}})
+    rows.create(a_task())
+    history = [rows.get(ID, NOW)]
+    answered: dict[str, dict[str, Any]] = {}
+    for name, age in events:
+        with suppress(TaskEnded, Conflict):
+            OPERATIONS[name](rows, history[max(0, len(history) - 1 - age)])
+        task, before = rows.get(ID, NOW), history[-1]
+        if before.status.terminal:
+            assert task == before
+        elif not task.status.terminal:
+            assert (task.status is Status.INPUT_REQUIRED) == bool(task.outstanding)
+        assert not answered.keys() & task.outstanding.keys(), "an answered key was asked again"
+        for ask in task.asks.values():
+            answered |= ask.answers
+        history.append(task)
