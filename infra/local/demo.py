@@ -18,11 +18,10 @@ import signal
 import sys
 import textwrap
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from mcp import Client, MCPError
@@ -109,6 +108,9 @@ STATUS_STYLE: Final = {
 }
 
 
+HIDE_CURSOR, SHOW_CURSOR, CLEAR_REST = "\x1b[?25l", "\x1b[?25h", "\x1b[K"
+
+
 class Screen:
     """Writes to standard output: plain text, and colours and a moving line on a terminal."""
 
@@ -119,7 +121,7 @@ class Screen:
         self.width = max(60, min(shutil.get_terminal_size((100, 24)).columns, 110))
         unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
         self.spinner = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏" if unicode else "|/-\\"
-        self.ok, self.bad, self.rule = ("✓", "✗", "─") if unicode else ("ok", "!!", "-")
+        self.ok, self.bad, self.done, self.rule = "✓✗•─" if unicode else "+!*-"
 
     def paint(self, text: str, *styles: str) -> str:
         """Give text a style, if the terminal may have colours."""
@@ -147,14 +149,14 @@ class Screen:
         self.line()
         self.line(f"{text} {self.rule * (self.width - len(text) - 1)}", "bold")
 
-    def table(self, header: list[str], rows: list[list[str]], right: set[str]) -> None:
+    def table(self, header: list[str], rows: list[list[str]], right: set[int]) -> None:
         """Write a table; what is too long for the last column is cut."""
         widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
         widths[-1] = min(widths[-1], self.width - 3 - sum(widths[:-1]) - 2 * len(widths[:-1]))
         for number, row in enumerate([header, *rows]):
             cells = [
-                cell.rjust(width) if name in right else cut(cell, width).ljust(width)
-                for name, cell, width in zip(header, row, widths, strict=True)
+                cell.rjust(width) if n in right else cut(cell, width).ljust(width)
+                for n, (cell, width) in enumerate(zip(row, widths, strict=True))
             ]
             self.line(f"   {'  '.join(cells)}".rstrip(), *(["dim"] if number == 0 else []))
 
@@ -167,42 +169,25 @@ def cut(text: str, width: int) -> str:
 class Live:
     """A running task: one line that is rewritten in place, or a line per change without a terminal.
 
-    A line that says another status stays on the screen.
+    What a status said last stays on the screen.
     """
 
     def __init__(self, screen: Screen, since: float | None = None) -> None:
         self._screen = screen
         self._since = time.monotonic() if since is None else since
-        self._shown: tuple[str, str] | None = None
+        self._shown = ("", "")
         self._open = False
         self._frame = 0
-        self._ticker: asyncio.Task[None] | None = None
         self.statuses: list[str] = []
         self.last: Task | None = None
-
-    async def __aenter__(self) -> Live:
-        if self._screen.moves:
-            self._screen.write("\x1b[?25l")
-            self._ticker = asyncio.create_task(self._tick())
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.settle()
-        if self._ticker is not None:
-            self._ticker.cancel()
-            self._screen.write("\x1b[?25h")
 
     def update(self, task: Task) -> None:
         """Show a task that has changed (an `OnUpdate`)."""
         self.last = task
         message = task.status_message or ""
         if isinstance(task, InputRequiredTask):
-            message = f"{len(task.input_requests)} question, waiting for the answer"
+            waiting = len(task.input_requests)
+            message = f"waits for {'an answer' if waiting == 1 else f'{waiting} answers'}"
         if (task.status, message) == self._shown:
             return
         if not self.statuses or self.statuses[-1] != task.status:
@@ -211,7 +196,7 @@ class Live:
         self._shown = (task.status, message)
         self._open = True
         if self._screen.moves:
-            self._draw()
+            self._write(f"\r{HIDE_CURSOR}", self._screen.spinner[0], CLEAR_REST)
         else:
             self.settle()
 
@@ -219,31 +204,26 @@ class Live:
         """Leave the line as it is, and write no more to it: something else is about to be said."""
         if self._open:
             self._open = False
-            self._write("\r" if self._screen.moves else "", " ", "\x1b[K\n")
+            self._write("\r", self._screen.done, f"{CLEAR_REST}{SHOW_CURSOR}\n")
 
-    def _draw(self) -> None:
-        if self._open:
-            frames = self._screen.spinner
-            self._write("\r", frames[self._frame % len(frames)], "\x1b[K")
-
-    def _write(self, before: str, mark: str, after: str) -> None:
-        if self._shown is None:
-            return
-        status, message = self._shown
-        paint = self._screen.paint
-        seconds = f"{time.monotonic() - self._since:5.1f} s"
-        text = cut(message, self._screen.width - 32)
-        line = f" {paint(mark, 'cyan')} {paint(seconds, 'dim')}  "
-        line += f"{paint(f'{status:<14}', STATUS_STYLE[status])}  {text}"
-        if not self._screen.moves:
-            line, after = line.rstrip(), "\n"
-        self._screen.write(f"{before}{line}{after}")
-
-    async def _tick(self) -> None:
+    async def spin(self) -> None:
+        """Rewrite the open line, for ever."""
         while True:
             await asyncio.sleep(0.1)
-            self._frame += 1
-            self._draw()
+            self._frame = (self._frame + 1) % len(self._screen.spinner)
+            if self._open:
+                self._write("\r", self._screen.spinner[self._frame], CLEAR_REST)
+
+    def _write(self, before: str, mark: str, after: str) -> None:
+        status, message = self._shown
+        seconds = f"{time.monotonic() - self._since:5.1f} s"
+        if not self._screen.moves:
+            self._screen.line(f"   {seconds}  {status:<14}  {message}".rstrip())
+            return
+        paint, style = self._screen.paint, STATUS_STYLE[status]
+        text = cut(message, self._screen.width - 30)
+        line = f" {paint(mark, style)} {paint(seconds, 'dim')}  {paint(f'{status:<14}', style)}"
+        self._screen.write(f"{before}{line}  {text}{after}")
 
 
 # ---- Questions -----------------------------------------------------------------------------------
@@ -256,7 +236,7 @@ class Person:
         self._screen = screen
         self.at_terminal = at_terminal
         self.live: Live | None = None
-        self.answered: list[ElicitResult] = []
+        self.answers: list[ElicitResult] = []
 
     async def __call__(
         self, context: ClientRequestContext, params: ElicitRequestParams
@@ -275,7 +255,7 @@ class Person:
             said = ", ".join(f"{name} = {json.dumps(value)}" for name, value in content.items())
             self._screen.say(f"The demo answers: {said}", "yellow", indent=6)
             result = ElicitResult(action="accept", content=content)
-        self.answered.append(result)
+        self.answers.append(result)
         return result
 
     def _show(self, params: ElicitRequestFormParams) -> None:
@@ -448,20 +428,17 @@ class Demo:
             self.person.live.update(task)
 
     @asynccontextmanager
-    async def live(self, since: float | None = None) -> Any:
-        """Show the task that runs meanwhile."""
-        async with Live(self.screen, since) as live:
-            self.person.live = live
-            try:
-                yield live
-            finally:
-                self.person.live = None
-
-    @contextmanager
-    def answers(self) -> Iterator[list[ElicitResult]]:
-        """What was asked and answered meanwhile."""
-        self.person.answered = []
-        yield self.person.answered
+    async def live(self, since: float | None = None) -> AsyncIterator[Live]:
+        """Show the task that runs meanwhile, and collect the answers that it gets."""
+        self.person.answers = []
+        self.person.live = live = Live(self.screen, since)
+        spinning = asyncio.create_task(live.spin())
+        try:
+            yield live
+        finally:
+            spinning.cancel()
+            live.settle()
+            self.person.live = None
 
 
 async def connect(demo: Demo, client: Client) -> None:
@@ -470,7 +447,7 @@ async def connect(demo: Demo, client: Client) -> None:
     demo.connected = True
     server = client.server_info
     screen.say(f"{server.name} {server.version}" if server else "a server without a name")
-    screen.say(f"protocol revision {client.protocol_version}, extension {EXTENSION}", "dim")
+    screen.say(f"revision {client.protocol_version}, with the extension {EXTENSION}")
     expect("the revision", client.protocol_version, REVISION)
     extensions = client.server_capabilities.extensions or {}
     expect_that(EXTENSION in extensions, f"the server to declare {EXTENSION}", sorted(extensions))
@@ -504,35 +481,40 @@ async def start_the_slow_one(demo: Demo, client: Client) -> None:
     arguments = {"monthly": 200, "years": 20, "share_of_stocks": 0.5, "runs": 5_000_000}
     demo.slow_since = time.monotonic()
     demo.slow = await started(client, "simulate_savings", arguments)
-    demo.screen.say(
-        "In the background starts a simulation that is going to run over its time.", "dim"
-    )
+    demo.screen.say("In the background, a simulation starts that has more to do than time.", "dim")
 
 
 async def profile_a_file(demo: Demo, client: Client) -> None:
     """Drive a workflow that works in parallel, reports, and asks."""
-    demo.screen.say(f"{AIRPORTS.relative_to(ROOT)}, {len(demo.file):,} characters")
-    with demo.answers() as answers:
-        async with demo.live() as live:
-            # The SDK polls and asks through the extension, and checks the output schema.
-            result = await client.call_tool("profile_dataset", {"csv": demo.file})
+    demo.screen.say(
+        f"profile_dataset of {AIRPORTS.relative_to(ROOT)}, {len(demo.file):,} characters. A state "
+        "machine cuts it up, profiles the chunks in parallel, merges, and asks before it shows.",
+        "dim",
+    )
+    async with demo.live() as live:
+        # The SDK polls and asks through the extension, and checks the output schema.
+        result = await client.call_tool("profile_dataset", {"csv": demo.file})
     profile = structured(result, Profile)
     show_profile(demo.screen, profile)
     # A poll may miss a short status: between the answer and the end there is little to do.
     expect_that("input_required" in live.statuses, "a question on the way", live.statuses)
     expect("the last status", live.statuses[-1], "completed")
-    check_profile(demo.file, profile, answers)
-    demo.screen.say("Rows, columns, missing values and ranges agree with the file.", "dim")
+    check_profile(demo.file, profile, demo.person.answers)
+    demo.screen.line()
+    demo.screen.say("Rows, columns, missing values and ranges agree with the file.")
 
 
 async def ask_from_a_function(demo: Demo, client: Client) -> None:
     """Drive a function that runs as a task, and asks for an argument that is left out."""
-    demo.screen.say("simulate_savings(monthly=200, years=20), without a share of stocks")
-    with demo.answers() as answers:
-        async with demo.live() as live:
-            result = await client.call_tool("simulate_savings", {"monthly": 200, "years": 20})
-    expect("questions asked", len(answers), 1)
-    if answers[0].action != "accept":
+    demo.screen.say(
+        "simulate_savings(monthly=200, years=20), without a share of stocks. When the function "
+        "asks it ends, and runs again with the answer; nothing runs meanwhile.",
+        "dim",
+    )
+    async with demo.live() as live:
+        result = await client.call_tool("simulate_savings", {"monthly": 200, "years": 20})
+    expect("questions asked", len(demo.person.answers), 1)
+    if demo.person.answers[0].action != "accept":
         demo.screen.say(f"Declined. The tool says: {text_of(result)}")
         return
     savings = structured(result, Savings)
@@ -544,7 +526,7 @@ async def ask_from_a_function(demo: Demo, client: Client) -> None:
         ["chance of a loss", f"{savings.chance_of_loss:.1%}", f"of {savings.runs:,} runs"],
     ]
     demo.screen.line()
-    demo.screen.table(["after 20 years", "", ""], rows, right={""})
+    demo.screen.table(["after 20 years", "", ""], rows, right={1})
     expect("the last status", live.statuses[-1], "completed")
     expect("paid in", savings.paid_in, 12 * 20 * 200)
     cases = [savings.bad_case, savings.median, savings.good_case]
@@ -553,6 +535,7 @@ async def ask_from_a_function(demo: Demo, client: Client) -> None:
 
 async def cancel(demo: Demo, client: Client) -> None:
     """Cancel a task while it works, or waits for an answer."""
+    demo.screen.say("profile_dataset of the same file, and tasks/cancel while it runs.", "dim")
     session = client.session
     created = await started(client, "profile_dataset", {"csv": demo.file})
     async with demo.live() as live:
@@ -566,15 +549,18 @@ async def cancel(demo: Demo, client: Client) -> None:
             pass
         else:
             raise Unexpected(f"expected the task to be cancelled, came {text_of(result)!r}")
-    # Late reports of its steps must not wake it.
     task = await get_task(session, created.task_id)
+    demo.screen.say(
+        f"tasks/get says {task.status}, and will until the task's time to live is over."
+    )
     expect("the status", task.status, "cancelled")
-    demo.screen.say("Cancelled; its workflow is stopped.", "dim")
 
 
 async def err(demo: Demo, client: Client) -> None:
     """See a tool's own error: the task completes, and its result says what was wrong."""
-    demo.screen.say("profile_dataset of a file that has a header and no rows")
+    demo.screen.say(
+        "profile_dataset of a file without rows. What a tool finds wrong is a result.", "dim"
+    )
     async with demo.live() as live:
         result = await client.call_tool("profile_dataset", {"csv": "iata,name\n"})
     demo.screen.say(f'isError, "{text_of(result)}"')
@@ -585,6 +571,9 @@ async def err(demo: Demo, client: Client) -> None:
 
 async def kill_the_client(demo: Demo, client: Client) -> None:
     """Kill a client that waits for a task, and go on with another that knows only the id."""
+    demo.screen.say(
+        "profile_dataset once more, from another process. A task belongs to no connection.", "dim"
+    )
     victim = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "infra.local.demo", demo.url, "--wait-for-ever"),
@@ -603,16 +592,19 @@ async def kill_the_client(demo: Demo, client: Client) -> None:
         ended = await victim.wait()
     expect("the process's end", ended, -signal.SIGKILL)
     demo.screen.say(f"Process {victim.pid} is killed. Another client polls on by the id:")
-    with demo.answers() as answers:
-        async with demo.live() as live:
-            result = await wait_for_task(client.session, task_id, live.update)
-        check_profile(demo.file, structured(result, Profile), answers)
-    demo.screen.say("Nothing is lost: the profile agrees with the file.", "dim")
+    async with demo.live() as live:
+        result = await wait_for_task(client.session, task_id, live.update)
+    check_profile(demo.file, structured(result, Profile), demo.person.answers)
+    demo.screen.say("Nothing is lost: the profile agrees with the file.")
 
 
 async def run_over_time(demo: Demo, client: Client) -> None:
     """Wait for the task that was started early, and has 10 seconds for 5,000,000 runs."""
-    demo.screen.say("simulate_savings with 5,000,000 runs; it was started after the second section")
+    demo.screen.say(
+        "simulate_savings with 5,000,000 runs, started after section 2. It has 10 seconds; a task "
+        "that the server has to stop ends as a JSON-RPC error.",
+        "dim",
+    )
     if demo.slow is None:
         raise Unexpected("expected a task, but it did not start")
     async with demo.live(demo.slow_since) as live:
@@ -683,13 +675,13 @@ def show_profile(screen: Screen, profile: Profile) -> None:
                 column.type,
                 f"{column.missing:,}",
                 f"{'' if column.distinct_is_exact else '~'}{column.distinct:,}",
-                f"{column.minimum:.6g} to {column.maximum:.6g}" if number else "",
-                "" if column.mean is None else f"{column.mean:.6g}",
+                f"{column.minimum:.5g} to {column.maximum:.5g}" if number else "",
+                "" if column.mean is None else f"{column.mean:.5g}",
                 ", ".join(frequent),
             ]
         )
     header = ["column", "type", "missing", "distinct", "range", "mean", "most frequent values"]
-    screen.table(header, rows, right={"missing", "distinct", "mean"})
+    screen.table(header, rows, right={2, 3, 5})
 
 
 # ---- Running it ----------------------------------------------------------------------------------
@@ -711,12 +703,13 @@ async def run(url: str, *, ask: bool) -> int:
     for number, (title, check) in enumerate(CHECKS, start=1):
         screen.heading(f"{number}  {title}")
         outcomes.append(outcome := await run_check(demo, title, check))
-        if outcome.problem is not None:
-            screen.say(f"{screen.bad} {outcome.problem}", "red")
         if not demo.connected:
+            screen.say(f"{screen.bad} No MCP server answers at {url}: {outcome.problem}", "red")
             screen.line()
             screen.say(REMEDY)
             return 1
+        if outcome.problem is not None:
+            screen.say(f"{screen.bad} {outcome.problem}", "red")
         if check is answer_at_once:
             await run_check(demo, "", start_the_slow_one)  # its problem shows in the last section
     return summarize(screen, outcomes, time.monotonic() - begun)

@@ -1,0 +1,156 @@
+"""A client that says just what a test wants said, and checks every answer by the schemas."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests import wire
+
+REVISION = "2026-07-28"
+TASKS = "io.modelcontextprotocol/tasks"
+WITH_TASKS: dict[str, Any] = {"elicitation": {}, "extensions": {TASKS: {}}}
+DEADLINE = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP answer, and the JSON-RPC message in it."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """The JSON-RPC response."""
+        message: dict[str, Any] = json.loads(self.body)
+        return message
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The result; fails with the error otherwise."""
+        assert "result" in self.message, self.message
+        result: dict[str, Any] = self.message["result"]
+        return result
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """The error; fails with the result otherwise."""
+        assert "error" in self.message, self.message
+        error: dict[str, Any] = self.message["error"]
+        return error
+
+
+class Client:
+    """One caller of one endpoint; it keeps no connection."""
+
+    def __init__(self, url: str, capabilities: Mapping[str, Any] = WITH_TASKS) -> None:
+        self.url = url
+        self._capabilities = capabilities
+        self._ids = itertools.count(1)
+
+    def post(
+        self, body: bytes, headers: Mapping[str, str] | None = None, method: str = "POST"
+    ) -> Answer:
+        """Send bytes as they are."""
+        request = urllib.request.Request(
+            self.url,
+            body if method == "POST" else None,
+            {
+                "Content-Type": "application/json",
+                "Accept": "application/json, text/event-stream",
+                **(headers or {}),
+            },
+            method=method,
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=DEADLINE) as response:
+                return Answer(response.status, response.headers, response.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return Answer(error.code, error.headers, error.read())
+
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str | None] | None = None,
+    ) -> Answer:
+        """Send a well-formed request; `headers` replace, and None removes, the right ones."""
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": REVISION,
+            "io.modelcontextprotocol/clientCapabilities": self._capabilities,
+        }
+        params = {**(params or {}), "_meta": meta}
+        right: dict[str, str | None] = {"MCP-Protocol-Version": REVISION, "Mcp-Method": method}
+        name = params.get("name") or params.get("taskId")
+        if isinstance(name, str):
+            right["Mcp-Name"] = name
+        sent = {k: v for k, v in {**right, **(headers or {})}.items() if v is not None}
+        message_id = next(self._ids)
+        message = {"jsonrpc": "2.0", "id": message_id, "method": method, "params": params}
+        answer = self.post(json.dumps(message).encode(), sent)
+        wire.check(method, answer.message)
+        assert answer.message["id"] == message_id
+        return answer
+
+    def call(self, tool: str, **arguments: Any) -> Answer:
+        """`tools/call`."""
+        return self.request("tools/call", {"name": tool, "arguments": arguments})
+
+    def start(self, tool: str, **arguments: Any) -> str:
+        """`tools/call` of a tool that becomes a task; returns the task's id."""
+        result = self.call(tool, **arguments).result
+        assert result["resultType"] == "task", result
+        task_id: str = result["taskId"]
+        return task_id
+
+    def get(self, task_id: str) -> dict[str, Any]:
+        """`tasks/get`."""
+        return self.request("tasks/get", {"taskId": task_id}).result
+
+    def update(self, task_id: str, responses: Mapping[str, Any]) -> Answer:
+        """`tasks/update`."""
+        return self.request("tasks/update", {"taskId": task_id, "inputResponses": responses})
+
+    def cancel(self, task_id: str) -> Answer:
+        """`tasks/cancel`."""
+        return self.request("tasks/cancel", {"taskId": task_id})
+
+    def until(self, task_id: str, reached: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Poll until the task is as wanted; fails when it ends otherwise or takes too long."""
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            task = self.get(task_id)
+            if reached(task):
+                return task
+            assert task["status"] in ("working", "input_required"), task
+            assert time.monotonic() < deadline, task
+            time.sleep(0.05)
+
+    def until_status(self, task_id: str, status: str) -> dict[str, Any]:
+        """Poll until the task has a status."""
+        return self.until(task_id, lambda task: task["status"] == status)
+
+    def until_asked(self, task_id: str, *names: str) -> dict[str, str]:
+        """Poll until all of these questions are open; returns their keys by name."""
+        task = self.until(task_id, lambda task: len(task.get("inputRequests", {})) == len(names))
+        keys = task["inputRequests"]
+        return {name: next(k for k in keys if k.startswith(f"{name}-")) for name in names}
+
+    def end(self, task_id: str) -> dict[str, Any]:
+        """Poll until the task is over."""
+        over = ("completed", "failed", "cancelled")
+        return self.until(task_id, lambda task: task["status"] in over)
+
+
+def accept(**content: Any) -> dict[str, Any]:
+    """An accepted form."""
+    return {"action": "accept", "content": content}

@@ -1,0 +1,29 @@
+"""What the tests of the deployed stack share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from infra.local.deployment import LocalStack
+from tests.integration.client import Client
+from tests.integration.traces import Traces
+
+
+@pytest.fixture
+def client(stack: LocalStack) -> Client:
+    """A client that declares the tasks extension, and that it can be asked."""
+    return Client(stack.url)
+
+
+@pytest.fixture
+def plain_client(stack: LocalStack) -> Client:
+    """A client that declares nothing."""
+    return Client(stack.url, {})
+
+
+@pytest.fixture
+def traces(stack: LocalStack, aws: Any) -> Traces:
+    """The stack's rows and executions, read behind the server's back."""
+    return Traces(stack, aws)

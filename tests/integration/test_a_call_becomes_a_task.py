@@ -1,0 +1,150 @@
+"""The spine: a call becomes a durable task, runs, asks, is answered, and ends."""
+
+from __future__ import annotations
+
+import csv
+import statistics
+import time
+from pathlib import Path
+
+from tests.integration.client import REVISION, TASKS, Client, accept
+from tests.integration.traces import Traces
+
+AIRPORTS = Path(__file__).resolve().parent.parent.parent / "events" / "airports.csv"
+
+
+def test_the_server_says_what_it_speaks(client: Client) -> None:
+    result = client.request("server/discover").result
+    assert result["supportedVersions"] == [REVISION]
+    # Exactly {}: a client reads any other settings as "no tasks".
+    assert result["capabilities"]["extensions"][TASKS] == {}
+    assert "tasks" not in result["capabilities"]
+
+
+def test_tools_are_listed_in_a_stable_order(client: Client) -> None:
+    first, second = (client.request("tools/list").result["tools"] for _ in range(2))
+    names = [tool["name"] for tool in first]
+    assert names == sorted(names)
+    assert first == second
+    assert {"greet", "profile_dataset", "simulate_savings", "legacy_report"} <= set(names)
+
+
+def test_a_sync_tool_answers_within_the_request(client: Client, traces: Traces) -> None:
+    before = traces.rows()
+    result = client.call("greet", name="Ada").result
+    assert result["content"] == [{"type": "text", "text": "Hello, Ada!"}]
+    assert "taskId" not in result
+    assert traces.rows() == before
+
+
+def test_a_real_file_is_profiled(client: Client) -> None:
+    text = AIRPORTS.read_text()
+    task_id = client.start("profile_dataset", csv=text)
+    key = client.until_asked(task_id, "publish")["publish"]
+    request = client.get(task_id)["inputRequests"][key]
+    assert request["method"] == "elicitation/create"
+    assert "3376 rows" in request["params"]["message"]
+
+    client.update(task_id, {key: accept(show_values=True, title="US airports")})
+    task = client.end(task_id)
+
+    assert task["status"] == "completed"
+    profile = task["result"]["structuredContent"]
+    rows = list(csv.DictReader(text.splitlines()))
+    assert (profile["title"], profile["rows"]) == ("US airports", len(rows))
+    columns = {column["name"]: column for column in profile["columns"]}
+    latitudes = [float(row["latitude"]) for row in rows]
+    assert columns["latitude"]["minimum"] == min(latitudes)
+    assert abs(columns["latitude"]["mean"] - statistics.fmean(latitudes)) < 1e-5
+    assert abs(columns["latitude"]["standard_deviation"] - statistics.pstdev(latitudes)) < 1e-5
+    assert columns["state"]["distinct"] == len({row["state"] for row in rows})
+    assert columns["state"]["most_frequent"][0] == {
+        "value": "AK",
+        "count": sum(row["state"] == "AK" for row in rows),
+    }
+
+
+def test_a_declined_question_hides_the_values(client: Client) -> None:
+    task_id = client.start("profile_dataset", csv="colour,n\nred,1\nred,2\n")
+    key = client.until_asked(task_id, "publish")["publish"]
+    client.update(task_id, {key: {"action": "decline"}})
+    columns = client.end(task_id)["result"]["structuredContent"]["columns"]
+    assert all(column["most_frequent"] is None for column in columns)
+
+
+def test_a_function_reports_asks_and_returns(client: Client) -> None:
+    task_id = client.start("simulate_savings", monthly=100, years=10, runs=500)
+    key = client.until_asked(task_id, "answer")["answer"]
+    client.update(task_id, {key: accept(share_of_stocks=0.25)})
+    task = client.end(task_id)
+    assert task["status"] == "completed"
+    assert task["result"]["structuredContent"]["paid_in"] == 12000
+    assert "simulated" in task["statusMessage"]
+
+
+def test_a_task_is_readable_as_soon_as_its_handle_is_returned(client: Client) -> None:
+    """tasks.md, "Task Creation": tasks/get for the returned id must resolve."""
+    for _ in range(5):
+        assert client.get(client.start("refuse", reason="x"))["status"] in ("working", "completed")
+
+
+def test_an_optional_tool_runs_within_the_request_of_a_client_without_tasks(
+    plain_client: Client, traces: Traces
+) -> None:
+    before = traces.rows()
+    result = plain_client.call("simulate_savings", monthly=1, years=1, share_of_stocks=0).result
+    assert result["resultType"] == "complete"
+    assert result["structuredContent"]["paid_in"] == 12
+    assert traces.rows() == before
+
+
+def test_a_required_tool_is_refused_to_a_client_without_tasks(plain_client: Client) -> None:
+    answer = plain_client.call("profile_dataset", csv="a\n1\n")
+    assert (answer.status, answer.error["code"]) == (400, -32021)
+    assert answer.error["data"]["requiredCapabilities"] == {"extensions": {TASKS: {}}}
+
+
+def test_a_question_within_the_request_needs_a_client_with_tasks(plain_client: Client) -> None:
+    answer = plain_client.call("simulate_savings", monthly=1, years=1)
+    assert (answer.status, answer.error["code"]) == (400, -32021)
+
+
+def test_a_state_machine_that_existed_before_is_a_tool(client: Client, traces: Traces) -> None:
+    task_id = client.start("legacy_report", quarter="Q3")
+    task = client.end(task_id)
+    assert task["result"]["structuredContent"] == {"quarter": "Q3", "revenue": 1234.5}
+    assert traces.row(task_id)["stateMachineArn"]["S"].endswith(":legacy-report")
+
+
+def test_content_of_the_tools_own_kind_arrives_as_it_is(client: Client) -> None:
+    result = client.end(client.start("picture"))["result"]
+    assert result["content"] == [{"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}]
+    assert result["structuredContent"] == {"width": 1}
+
+
+def test_cancel_ends_the_task_and_its_execution(client: Client, traces: Traces) -> None:
+    task_id = client.start("ask_choice")
+    client.until_asked(task_id, "answer")
+    assert set(client.cancel(task_id).result) == {"resultType", "_meta"}
+    assert client.get(task_id)["status"] == "cancelled"
+    deadline = time.monotonic() + 10
+    while traces.execution_status(task_id) != "ABORTED":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    # A second cancel, and an answer, are acknowledged alike and change nothing.
+    assert set(client.cancel(task_id).result) == {"resultType", "_meta"}
+    assert set(client.update(task_id, {"x": accept()}).result) == {"resultType", "_meta"}
+    assert client.get(task_id)["status"] == "cancelled"
+
+
+def test_a_task_expires(client: Client, traces: Traces) -> None:
+    """DynamoDB deletes expired rows days late; for clients the task is gone at once."""
+    task_id = client.start("short_lived")
+    deadline = time.monotonic() + 10
+    while (answer := client.request("tasks/get", {"taskId": task_id})).status == 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert answer.error["code"] == -32602
+    assert client.cancel(task_id).error["code"] == -32602
+    assert client.update(task_id, {}).error["code"] == -32602
+    assert traces.row(task_id)

@@ -1,0 +1,53 @@
+"""What a stack holds, read behind the server's back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infra.local.deployment import LocalStack
+
+
+class Traces:
+    """What a stack holds: its task rows and its executions."""
+
+    def __init__(self, stack: LocalStack, aws: Any) -> None:
+        self._table = stack.outputs["TasksTable"]
+        self._stack = stack.name
+        self._dynamodb = aws("dynamodb")
+        self._stepfunctions = aws("stepfunctions")
+
+    def rows(self) -> int:
+        """How many tasks were ever written."""
+        pages = self._dynamodb.get_paginator("scan").paginate(
+            TableName=self._table, Select="COUNT", ConsistentRead=True
+        )
+        return sum(page["Count"] for page in pages)
+
+    def row(self, task_id: str) -> dict[str, Any]:
+        """A task's row, in DynamoDB's notation."""
+        response = self._dynamodb.get_item(
+            TableName=self._table, Key={"taskId": {"S": task_id}}, ConsistentRead=True
+        )
+        item: dict[str, Any] = response["Item"]
+        return item
+
+    def executions(self) -> int:
+        """How many executions were ever started."""
+        machines = self._stepfunctions.list_state_machines()["stateMachines"]
+        return sum(
+            len(
+                self._stepfunctions.list_executions(stateMachineArn=machine["stateMachineArn"])[
+                    "executions"
+                ]
+            )
+            for machine in machines
+            if machine["name"].startswith(self._stack)
+        )
+
+    def execution_status(self, task_id: str) -> str:
+        """How a task's execution stands."""
+        arn = self.row(task_id)["stateMachineArn"]["S"].replace(":stateMachine:", ":execution:")
+        status: str = self._stepfunctions.describe_execution(executionArn=f"{arn}:{task_id}")[
+            "status"
+        ]
+        return status
