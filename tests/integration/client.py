@@ -77,13 +77,13 @@ class Client:
             with error:
                 return Answer(error.code, error.headers, error.read())
 
-    def request(
+    def compose(
         self,
         method: str,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str | None] | None = None,
-    ) -> Answer:
-        """Send a well-formed request; `headers` replace, and None removes, the right ones."""
+    ) -> tuple[bytes, dict[str, str]]:
+        """A well-formed request; `headers` replace, and None removes, the right ones."""
         meta = {
             "io.modelcontextprotocol/protocolVersion": REVISION,
             "io.modelcontextprotocol/clientCapabilities": self._capabilities,
@@ -94,11 +94,20 @@ class Client:
         if isinstance(name, str):
             right["Mcp-Name"] = name
         sent = {k: v for k, v in {**right, **(headers or {})}.items() if v is not None}
-        message_id = next(self._ids)
-        message = {"jsonrpc": "2.0", "id": message_id, "method": method, "params": params}
-        answer = self.post(json.dumps(message).encode(), sent)
+        message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
+        return json.dumps(message).encode(), sent
+
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str | None] | None = None,
+    ) -> Answer:
+        """Send what `compose` makes, and check the answer's shape."""
+        body, sent = self.compose(method, params, headers)
+        answer = self.post(body, sent)
         wire.check(method, answer.message)
-        assert answer.message["id"] == message_id
+        assert answer.message["id"] == json.loads(body)["id"]
         return answer
 
     def call(self, tool: str, **arguments: Any) -> Answer:
