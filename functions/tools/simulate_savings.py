@@ -1,4 +1,4 @@
-"""Simulate a savings plan: a function that runs as a task, reports, and asks for what is missing."""
+"""Simulate a savings plan: a function that runs as a task, reports, and asks what it is not told."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def simulate_savings(
     """Simulate a savings plan in stocks and bonds many times, and return the range of outcomes."""
     if share_of_stocks is None:
         share_of_stocks = task.ask("How much of it goes into stocks?", Mix).share_of_stocks
-    dice = random.Random(f"{monthly} {years} {share_of_stocks}")
+    dice = random.Random(f"{monthly} {years} {share_of_stocks}")  # noqa: S311  same dice, same result
     ends = []
     for run in range(runs):
         if run % max(1, runs // 10) == 0:

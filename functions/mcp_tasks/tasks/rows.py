@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 from botocore.exceptions import ClientError
 
+from .attributes import from_attribute, to_attribute
 from .inputs import Ask, Question
 from .state import Status, sources
 from .task import Task
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import UpdateItemInputTypeDef
 
 SCHEMA_VERSION: Final = 1
-
-_serialize = TypeSerializer().serialize
-_deserialize = TypeDeserializer().deserialize
 
 
 class UnknownTask(LookupError):
@@ -62,7 +59,7 @@ class TaskTable:
 
         Raises Conflict when the id is taken.
         """
-        item = {name: _serialize(value) for name, value in _attributes(task).items()}
+        item = {name: to_attribute(value) for name, value in _attributes(task).items()}
         try:
             # Race: a create repeated after a lost answer must not reset a task that already runs.
             self._client.put_item(
@@ -84,7 +81,7 @@ class TaskTable:
         item = response.get("Item")
         if item is None:
             raise UnknownTask(task_id)
-        task = _task({name: _deserialize(value) for name, value in item.items()})
+        task = _task({name: from_attribute(value) for name, value in item.items()})
         if task.expired(now) or (principal is not None and task.principal != principal):
             raise UnknownTask(task_id)
         return task
@@ -269,7 +266,7 @@ class TaskTable:
             "UpdateExpression": expression,
             "ConditionExpression": condition,
             "ExpressionAttributeNames": all_names,
-            "ExpressionAttributeValues": {k: _serialize(v) for k, v in all_values.items()},
+            "ExpressionAttributeValues": {k: to_attribute(v) for k, v in all_values.items()},
             "ReturnValues": "ALL_NEW",
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
@@ -279,14 +276,14 @@ class TaskTable:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise
             raise _refusal(task_id, error.response.get("Item"), now, principal) from None
-        return _task({k: _deserialize(v) for k, v in response["Attributes"].items()})
+        return _task({k: from_attribute(v) for k, v in response["Attributes"].items()})
 
 
 def _refusal(task_id: str, item: Any, now: int, principal: str | None) -> Exception:
     """Why a condition failed, from the row as it was (no second read)."""
     if not item:
         return UnknownTask(task_id)
-    task = _task({name: _deserialize(value) for name, value in item.items()})
+    task = _task({name: from_attribute(value) for name, value in item.items()})
     if task.expired(now) or (principal is not None and task.principal != principal):
         return UnknownTask(task_id)
     if task.status.terminal:
@@ -337,12 +334,12 @@ def _task(row: Mapping[str, Any]) -> Task:
         tool=row["tool"],
         principal=row["principal"],
         status=Status(row["status"]),
-        created_at=int(row["createdAt"]),
-        last_updated_at=int(row["lastUpdatedAt"]),
-        ttl_ms=int(row["ttlMs"]),
-        poll_interval_ms=int(row["pollIntervalMs"]),
+        created_at=row["createdAt"],
+        last_updated_at=row["lastUpdatedAt"],
+        ttl_ms=row["ttlMs"],
+        poll_interval_ms=row["pollIntervalMs"],
         state_machine_arn=row["stateMachineArn"],
-        accepts_forms=bool(row["acceptsForms"]),
+        accepts_forms=row["acceptsForms"],
         input=row.get("input"),
         status_message=row.get("statusMessage"),
         asks={
@@ -350,7 +347,7 @@ def _task(row: Mapping[str, Any]) -> Task:
             for ask_id, ask in row.get("asks", {}).items()
             if "delivered" not in ask
         },
-        input_revision=int(row["inputRevision"]),
+        input_revision=row["inputRevision"],
         result=_json(row.get("result")),
         error=_json(row.get("error")),
     )

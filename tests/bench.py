@@ -1,0 +1,137 @@
+"""How fast the deployed stack answers on the emulator: `make bench`.
+
+Warm requests over one kept-alive connection, one after the other, and the cold start of the API
+function as CPU time of its imports. The machine is noisy: compare figures of one run only. The
+emulator's own overhead is the first line, a request that no function answers.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from infra.local import emulator as emulators
+from infra.local.deployment import LocalStack, deploy
+from infra.local.environment import ROOT
+from tests.integration.client import Client
+
+WARM_UP, REQUESTS, CREATES = 30, 300, 60
+TARGETS = {"tasks/get": 25.0, "tools/call, creates a task": 60.0}
+"""Milliseconds, at the median."""
+
+COLD = """
+import os, resource, sys, time
+os.environ.update(TASKS_TABLE="t", STATE_MACHINE_PREFIX="arn:", CELL="c1", SERVER_NAME="s",
+                  SERVER_VERSION="1", AWS_DEFAULT_REGION="us-east-1", AWS_ACCESS_KEY_ID="x",
+                  AWS_SECRET_ACCESS_KEY="x", POWERTOOLS_SERVICE_NAME="api")
+before = time.process_time()
+import api.handler
+print((time.process_time() - before) * 1000)
+"""
+
+
+class Connection:
+    """One HTTP connection to the endpoint, kept alive."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._path = parts.path
+        self._http = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+        self._client = Client(url)
+
+    def send(self, method: str, params: dict[str, object] | None = None) -> dict[str, object]:
+        """Send a request and return its result."""
+        body, headers = self._client.compose(method, params)
+        self._http.request(
+            "POST", self._path, body, {"Content-Type": "application/json", **headers}
+        )
+        message = json.loads(self._http.getresponse().read())
+        result: dict[str, object] = message["result"]
+        return result
+
+    def health(self) -> None:
+        """A request that the emulator answers itself."""
+        self._http.request("GET", "/_ministack/health")
+        self._http.getresponse().read()
+
+
+def milliseconds(what: Callable[[], object], times: int) -> list[float]:
+    """The time of each of `times` calls."""
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        what()
+        taken.append((time.perf_counter() - start) * 1000)
+    return sorted(taken)
+
+
+def measure(stack: LocalStack) -> dict[str, list[float]]:
+    """All warm figures."""
+    connection = Connection(stack.url)
+    arguments = {"monthly": 1, "years": 1, "share_of_stocks": 0.5, "runs": 100}
+    call: dict[str, object] = {"name": "simulate_savings", "arguments": arguments}
+    task = connection.send("tools/call", call)
+    get = {"taskId": task["taskId"]}
+    warm = {
+        "emulator alone": (connection.health, REQUESTS),
+        "server/discover": (lambda: connection.send("server/discover"), REQUESTS),
+        "tools/list": (lambda: connection.send("tools/list"), REQUESTS),
+        "tools/call, within the request": (
+            lambda: connection.send("tools/call", {"name": "greet", "arguments": {"name": "x"}}),
+            REQUESTS,
+        ),
+        "tasks/get": (lambda: connection.send("tasks/get", get), REQUESTS),
+    }
+    figures = {}
+    for name, (request, times) in warm.items():
+        milliseconds(request, WARM_UP)
+        figures[name] = milliseconds(request, times)
+    # A task runs while the next is created; waiting for its end keeps it out of the next figure.
+    creates = []
+    for _ in range(CREATES):
+        start = time.perf_counter()
+        task = connection.send("tools/call", call)
+        creates.append((time.perf_counter() - start) * 1000)
+        while connection.send("tasks/get", {"taskId": task["taskId"]})["status"] == "working":
+            time.sleep(0.02)
+    figures["tools/call, creates a task"] = sorted(creates)
+    return figures
+
+
+def cold_start() -> list[float]:
+    """CPU milliseconds of the API function's imports and set-up, in fresh processes."""
+    bundle = next((ROOT / ".local" / "bundles").glob("code-*local*"))
+    environment = {**os.environ, "PYTHONPATH": os.fspath(bundle)}
+    command = [sys.executable, "-c", COLD]
+    return sorted(
+        float(subprocess.check_output(command, env=environment, cwd=bundle)) for _ in range(9)
+    )
+
+
+def main() -> int:
+    """Print the figures; the exit code tells whether the targets were met."""
+    running = emulators.start("bench")
+    try:
+        figures = measure(deploy(running, ROOT / "functions" / "tools"))
+    finally:
+        running.stop()
+    figures["cold start of the API (CPU)"] = cold_start()
+    print(f"\n{'milliseconds':34}{'p50':>8}{'p95':>8}{'target p50':>12}")
+    missed = 0
+    for name, taken in figures.items():
+        p50, p95 = statistics.median(taken), taken[int(len(taken) * 0.95)]
+        target = TARGETS.get(name)
+        missed += target is not None and p50 > target
+        print(f"{name:34}{p50:8.1f}{p95:8.1f}{target or '':>12}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
