@@ -1,4 +1,4 @@
-"""Simulate a savings plan: a function that runs as a task, reports, and asks what it is not told."""
+"""Simulate a savings plan: a function that runs as a task, reports, and asks for what it lacks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """See a deployed server work, from its client's side: `python -m infra.local.demo URL [--ask]`.
 
 Drives the sample tools through the official `mcp` SDK and `tasks_client`, checks what comes back,
-and exits with 0 only when all of it held. Each `async def` under CHECKS is one section of what it
-prints, and can be read as an example of its own.
+and exits with 0 only when all of it held. Each function of CHECKS is one section of what it prints,
+docstring included, and can be read as an example of its own.
 """
 
 from __future__ import annotations
@@ -11,16 +11,20 @@ import argparse
 import asyncio
 import contextlib
 import csv
+import io
 import json
+import math
 import os
 import shutil
 import signal
 import sys
 import textwrap
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -68,11 +72,7 @@ RUNS: Final = {
 }
 """The sample tools and how they run. The protocol does not tell; the sections below show it."""
 
-REMEDY: Final = (
-    "Is the server up? `make up` starts it on this machine and writes its URL to .local/endpoint."
-)
-
-CHECK_SECONDS: Final = 60
+CHECK_SECONDS: Final = 90
 """How long one section may take; several times what it needs on a slow machine."""
 REQUEST_SECONDS: Final = 30
 """How long one request may take; API Gateway gives up after 29."""
@@ -115,7 +115,8 @@ class Screen:
     """Writes to standard output: plain text, and colours and a moving line on a terminal."""
 
     def __init__(self) -> None:
-        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # always a TextIO here
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a file's values may be any text
         self.moves = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
         self.colours = self.moves and not os.environ.get("NO_COLOR")  # no-color.org
         self.width = max(60, min(shutil.get_terminal_size((100, 24)).columns, 110))
@@ -172,9 +173,9 @@ class Live:
     What a status said last stays on the screen.
     """
 
-    def __init__(self, screen: Screen, since: float | None = None) -> None:
+    def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._since = time.monotonic() if since is None else since
+        self._since = time.monotonic()
         self._shown = ("", "")
         self._open = False
         self._frame = 0
@@ -291,22 +292,27 @@ class Person:
 
 
 def parsed(text: str, form: dict[str, Any]) -> str | int | float | bool:
-    """What somebody typed, as the form's type; the server checks the rest."""
-    match form.get("type"):
-        case "boolean":
-            if text.lower() in ("y", "yes", "true"):
-                return True
-            if text.lower() in ("n", "no", "false"):
-                return False
+    """What somebody typed, as the form's type and within its limits.
+
+    Raises ValueError with words for whoever typed it.
+    """
+    if form.get("type") == "boolean":
+        if text.lower() not in ("y", "yes", "n", "no"):
             raise ValueError("Please type yes or no")
-        case "integer":
-            return int(text)
-        case "number":
-            return float(text)
+        return text.lower().startswith("y")
+    if form.get("type") in ("integer", "number"):
+        try:
+            number = int(text) if form["type"] == "integer" else float(text)
+        except ValueError:
+            raise ValueError(f"Please type a number, not {text!r}") from None
+        low, high = form.get("minimum", -math.inf), form.get("maximum", math.inf)
+        if not low <= number <= high:
+            raise ValueError(f"Please type a number from {low} to {high}")
+        return number
+    if not text or len(text) > form.get("maxLength", math.inf):
+        raise ValueError(f"Please type 1 to {form.get('maxLength', 'any number of')} characters")
     if "enum" in form and text not in form["enum"]:
         raise ValueError(f"Please type one of {', '.join(form['enum'])}")
-    if not text:
-        raise ValueError("Please type something")
     return text
 
 
@@ -412,7 +418,6 @@ class Demo:
     file: str = field(default_factory=lambda: AIRPORTS.read_text(encoding="utf-8"))
     connected: bool = False
     slow: CreateTaskResult | None = None
-    slow_since: float = 0.0
 
     def new_client(self) -> Client:
         """A client that knows tasks, shows them, and can ask somebody."""
@@ -428,10 +433,10 @@ class Demo:
             self.person.live.update(task)
 
     @asynccontextmanager
-    async def live(self, since: float | None = None) -> AsyncIterator[Live]:
+    async def live(self) -> AsyncIterator[Live]:
         """Show the task that runs meanwhile, and collect the answers that it gets."""
         self.person.answers = []
-        self.person.live = live = Live(self.screen, since)
+        self.person.live = live = Live(self.screen)
         spinning = asyncio.create_task(live.spin())
         try:
             yield live
@@ -442,7 +447,7 @@ class Demo:
 
 
 async def connect(demo: Demo, client: Client) -> None:
-    """Discover the server, and list its tools."""
+    """The client discovers the server and lists its tools."""
     screen = demo.screen
     demo.connected = True
     server = client.server_info
@@ -462,12 +467,11 @@ async def connect(demo: Demo, client: Client) -> None:
     ]
     screen.line()
     screen.table(["tool", "runs", "what it does"], rows, right=set())
-    missing = sorted(set(RUNS) - {tool.name for tool in tools})
-    expect("missing tools", missing, [])
+    expect("sample tools", sorted(set(RUNS) & {tool.name for tool in tools}), sorted(RUNS))
 
 
 async def answer_at_once(demo: Demo, client: Client) -> None:
-    """Call a tool that runs within the request."""
+    """A call of `greet` is answered within the request."""
     result = await start_tool(client.session, "greet", {"name": "Ada"})
     if isinstance(result, CreateTaskResult):
         raise Unexpected("expected a result, came a task")
@@ -479,18 +483,15 @@ async def answer_at_once(demo: Demo, client: Client) -> None:
 async def start_the_slow_one(demo: Demo, client: Client) -> None:
     """Start what runs over its time (the last section), so that nobody has to wait for it."""
     arguments = {"monthly": 200, "years": 20, "share_of_stocks": 0.5, "runs": 5_000_000}
-    demo.slow_since = time.monotonic()
     demo.slow = await started(client, "simulate_savings", arguments)
     demo.screen.say("In the background, a simulation starts that has more to do than time.", "dim")
 
 
 async def profile_a_file(demo: Demo, client: Client) -> None:
-    """Drive a workflow that works in parallel, reports, and asks."""
-    demo.screen.say(
-        f"profile_dataset of {AIRPORTS.relative_to(ROOT)}, {len(demo.file):,} characters. A state "
-        "machine cuts it up, profiles the chunks in parallel, merges, and asks before it shows.",
-        "dim",
-    )
+    """`profile_dataset` of a real file: a state machine cuts it up, profiles the chunks in
+    parallel, merges, and asks before it shows any values.
+    """
+    demo.screen.say(f"{AIRPORTS.relative_to(ROOT)}, {len(demo.file):,} characters")
     async with demo.live() as live:
         # The SDK polls and asks through the extension, and checks the output schema.
         result = await client.call_tool("profile_dataset", {"csv": demo.file})
@@ -501,16 +502,13 @@ async def profile_a_file(demo: Demo, client: Client) -> None:
     expect("the last status", live.statuses[-1], "completed")
     check_profile(demo.file, profile, demo.person.answers)
     demo.screen.line()
-    demo.screen.say("Rows, columns, missing values and ranges agree with the file.")
+    demo.screen.say("Rows, columns, missing values, ranges and counts agree with the file.")
 
 
 async def ask_from_a_function(demo: Demo, client: Client) -> None:
-    """Drive a function that runs as a task, and asks for an argument that is left out."""
-    demo.screen.say(
-        "simulate_savings(monthly=200, years=20), without a share of stocks. When the function "
-        "asks it ends, and runs again with the answer; nothing runs meanwhile.",
-        "dim",
-    )
+    """`simulate_savings` without a share of stocks. When the function asks, it ends, and runs again
+    with the answer; nothing runs meanwhile.
+    """
     async with demo.live() as live:
         result = await client.call_tool("simulate_savings", {"monthly": 200, "years": 20})
     expect("questions asked", len(demo.person.answers), 1)
@@ -533,47 +531,10 @@ async def ask_from_a_function(demo: Demo, client: Client) -> None:
     expect_that(cases == sorted(cases), "bad case <= median <= good case", cases)
 
 
-async def cancel(demo: Demo, client: Client) -> None:
-    """Cancel a task while it works, or waits for an answer."""
-    demo.screen.say("profile_dataset of the same file, and tasks/cancel while it runs.", "dim")
-    session = client.session
-    created = await started(client, "profile_dataset", {"csv": demo.file})
-    async with demo.live() as live:
-        live.update(created)
-        await asyncio.sleep((created.poll_interval_ms or 0) / 1000)
-        live.update(await get_task(session, created.task_id))
-        await cancel_task(session, created.task_id)
-        try:
-            result = await wait_for_task(session, created.task_id, live.update)
-        except TaskCancelled:
-            pass
-        else:
-            raise Unexpected(f"expected the task to be cancelled, came {text_of(result)!r}")
-    task = await get_task(session, created.task_id)
-    demo.screen.say(
-        f"tasks/get says {task.status}, and will until the task's time to live is over."
-    )
-    expect("the status", task.status, "cancelled")
-
-
-async def err(demo: Demo, client: Client) -> None:
-    """See a tool's own error: the task completes, and its result says what was wrong."""
-    demo.screen.say(
-        "profile_dataset of a file without rows. What a tool finds wrong is a result.", "dim"
-    )
-    async with demo.live() as live:
-        result = await client.call_tool("profile_dataset", {"csv": "iata,name\n"})
-    demo.screen.say(f'isError, "{text_of(result)}"')
-    expect_that(isinstance(live.last, CompletedTask), "the task to be completed", live.statuses)
-    expect("isError", result.is_error, True)
-    expect_that("no rows" in text_of(result), "a message that names the cause", text_of(result))
-
-
 async def kill_the_client(demo: Demo, client: Client) -> None:
-    """Kill a client that waits for a task, and go on with another that knows only the id."""
-    demo.screen.say(
-        "profile_dataset once more, from another process. A task belongs to no connection.", "dim"
-    )
+    """`profile_dataset` again, from another process, which is killed while it polls. Another client
+    goes on, and knows nothing but the task's id.
+    """
     victim = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "infra.local.demo", demo.url, "--wait-for-ever"),
@@ -598,16 +559,45 @@ async def kill_the_client(demo: Demo, client: Client) -> None:
     demo.screen.say("Nothing is lost: the profile agrees with the file.")
 
 
+async def cancel(demo: Demo, client: Client) -> None:
+    """`profile_dataset` again; `tasks/cancel` comes while it works, or waits for the answer."""
+    session = client.session
+    created = await started(client, "profile_dataset", {"csv": demo.file})
+    async with demo.live() as live:
+        live.update(created)
+        await asyncio.sleep((created.poll_interval_ms or 0) / 1000)
+        live.update(await get_task(session, created.task_id))
+        await cancel_task(session, created.task_id)
+        try:
+            result = await wait_for_task(session, created.task_id, live.update)
+        except TaskCancelled:
+            pass
+        else:
+            raise Unexpected(f"expected the task to be cancelled, came {text_of(result)!r}")
+    task = await get_task(session, created.task_id)
+    demo.screen.say(f"tasks/get says {task.status}")
+    expect("the status", task.status, "cancelled")
+
+
+async def err(demo: Demo, client: Client) -> None:
+    """`profile_dataset` of a file without rows. What a tool finds wrong is a result: the task is
+    completed, with `isError`.
+    """
+    async with demo.live() as live:
+        result = await client.call_tool("profile_dataset", {"csv": "iata,name\n"})
+    demo.screen.say(f'isError, "{text_of(result)}"')
+    expect_that(isinstance(live.last, CompletedTask), "the task to be completed", live.statuses)
+    expect("isError", result.is_error, True)
+    expect_that("no rows" in text_of(result), "a message that names the cause", text_of(result))
+
+
 async def run_over_time(demo: Demo, client: Client) -> None:
-    """Wait for the task that was started early, and has 10 seconds for 5,000,000 runs."""
-    demo.screen.say(
-        "simulate_savings with 5,000,000 runs, started after section 2. It has 10 seconds; a task "
-        "that the server has to stop ends as a JSON-RPC error.",
-        "dim",
-    )
+    """`simulate_savings` with 5,000,000 runs, started after section 2; it has 10 seconds. What the
+    server has to stop is failed, with a JSON-RPC error.
+    """
     if demo.slow is None:
         raise Unexpected("expected a task, but it did not start")
-    async with demo.live(demo.slow_since) as live:
+    async with demo.live() as live:
         try:
             result = await wait_for_task(client.session, demo.slow.task_id, live.update)
         except TaskFailed as failed:
@@ -615,6 +605,10 @@ async def run_over_time(demo: Demo, client: Client) -> None:
         else:
             raise Unexpected(f"expected the task to fail, came {text_of(result)!r}")
     demo.screen.say(f'JSON-RPC error {failure.code}, "{failure.message}"')
+    if live.last is not None:
+        begin, end = live.last.created_at, live.last.last_updated_at
+        took = datetime.fromisoformat(end) - datetime.fromisoformat(begin)
+        demo.screen.say(f"{took.total_seconds():.1f} s after its start, by the server's clock")
     expect("the code", failure.code, -32603)
     expect_that("time" in failure.message, "a message that names the cause", failure.message)
     expect_that("Traceback" not in failure.message, "no stack trace", failure.message)
@@ -625,9 +619,9 @@ CHECKS: Final[list[tuple[str, Check]]] = [
     ("A tool that answers at once", answer_at_once),
     ("A workflow, with a question", profile_a_file),
     ("A function as a task, with a question", ask_from_a_function),
+    ("The client is killed", kill_the_client),
     ("A task is cancelled", cancel),
     ("A tool's own error", err),
-    ("The client is killed", kill_the_client),
     ("A task that runs over its time", run_over_time),
 ]
 
@@ -644,18 +638,19 @@ def check_profile(text: str, profile: Profile, answers: list[ElicitResult]) -> N
     """Compare a profile with the file, and with what was answered."""
     expect("questions asked", len(answers), 1)
     answer: Content = answers[0].content or {}
-    header, *rows = csv.reader(text.splitlines())
+    header, *rows = csv.reader(io.StringIO(text))
     expect("rows", profile.rows, len(rows))
     expect("columns", [column.name for column in profile.columns], header)
     for column, cells in zip(profile.columns, zip(*rows, strict=True), strict=True):
-        expect(f"missing in {column.name}", column.missing, sum(not c.strip() for c in cells))
+        values = Counter(cell.strip() for cell in cells if cell.strip())
+        expect(f"missing in {column.name}", column.missing, len(rows) - values.total())
+        if column.distinct_is_exact:
+            expect(f"distinct in {column.name}", column.distinct, len(values))
         if column.type == "number":
-            numbers = [float(cell) for cell in cells if cell.strip()]
-            expect(
-                f"range of {column.name}",
-                (column.minimum, column.maximum),
-                (min(numbers), max(numbers)),
-            )
+            low, high = min(map(float, values)), max(map(float, values))
+            expect(f"range of {column.name}", (column.minimum, column.maximum), (low, high))
+        for item in column.most_frequent or []:
+            expect(f"{item.value} in {column.name}", item.count, values[item.value])
     expect("the title", profile.title, answer.get("title", "Profile"))
     shown = any(column.most_frequent for column in profile.columns)
     expect("values are shown", shown, bool(answer.get("show_values", False)))
@@ -702,11 +697,12 @@ async def run(url: str, *, ask: bool) -> int:
     begun = time.monotonic()
     for number, (title, check) in enumerate(CHECKS, start=1):
         screen.heading(f"{number}  {title}")
+        screen.say(" ".join((check.__doc__ or "").split()), "dim")
         outcomes.append(outcome := await run_check(demo, title, check))
         if not demo.connected:
             screen.say(f"{screen.bad} No MCP server answers at {url}: {outcome.problem}", "red")
             screen.line()
-            screen.say(REMEDY)
+            screen.say("Is it up? `make up` starts it here and writes its URL to .local/endpoint.")
             return 1
         if outcome.problem is not None:
             screen.say(f"{screen.bad} {outcome.problem}", "red")

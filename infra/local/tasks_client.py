@@ -278,7 +278,8 @@ async def wait_for_task(
     `session.validate_tool_result(name, result)` does.
 
     Raises TaskFailed and TaskCancelled for the task's other ends, and MCPError for a request that
-    failed; then the task goes on, and can be waited for again.
+    the server refused. A broken connection ends the SDK's client as a whole. In both cases the task
+    goes on and can be waited for again, after a broken connection by a new client.
     """
     return await _poll(session, task_id, None, on_update, answer, read_timeout_seconds)
 

@@ -21,7 +21,7 @@ EXAMPLE_TOOLS = Path(__file__).with_name("example_tools")
 @pytest.fixture(autouse=True)
 def no_account(monkeypatch: pytest.MonkeyPatch) -> None:
     """The caller's account, profile and endpoints must not leak into a test."""
-    for name in [name for name in os.environ if name.startswith(("AWS_", "POWERTOOLS_"))]:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

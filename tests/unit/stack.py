@@ -7,9 +7,11 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from aws_lambda_powertools import Logger
+
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.registry.catalogue import Catalogue
-from mcp_tasks.server.endpoint import from_api_gateway, to_api_gateway
+from mcp_tasks.server.endpoint import Endpoint, from_api_gateway, to_api_gateway
 from mcp_tasks.server.server import mcp_server
 from mcp_tasks.tasks.task import ANYONE
 from tests import wire
@@ -36,6 +38,9 @@ NAMED: Final = {
     "tasks/update": "taskId",
     "tasks/cancel": "taskId",
 }
+
+LOGGER: Final = Logger()
+"""The function's own logger; the library's loggers are its children and cannot log without it."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +78,17 @@ class Stack:
     calls: Calls
     catalogue: Catalogue
     deployment: Deployment = field(init=False)
+    server: Endpoint = field(init=False)
 
     def __post_init__(self) -> None:
         create_table()
         for name in ("count", "wait", "review"):
             create_state_machine(f"unit-{name}", {"StartAt": "Wait", "States": WAITING})
         create_state_machine("orders", {"StartAt": "Wait", "States": WAITING})
+        self.serve()
+
+    def serve(self) -> None:
+        """Start the server, as a new instance of its function does."""
         self.deployment = Deployment(ENVIRONMENT, self.calls.client, self.catalogue)
         self.server = mcp_server(self.deployment)
 

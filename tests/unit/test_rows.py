@@ -599,7 +599,7 @@ def _answer(rows: TaskTable, seen: Task, at_most: int) -> None:
 
 
 @settings(
-    max_examples=60,
+    max_examples=30,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

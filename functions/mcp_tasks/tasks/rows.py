@@ -214,7 +214,7 @@ class TaskTable:
             sets=sets,
             status=status,
             # What only a running task needs goes, answers and tokens first of all.
-            removes=("asks", "input"),
+            removes=("asks", "input", *(() if "statusMessage" in sets else ("statusMessage",))),
             principal=principal,
         )
 

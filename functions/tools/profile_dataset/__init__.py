@@ -33,7 +33,7 @@ class Arguments(BaseModel):
     ]
     chunk_rows: Annotated[
         int, Field(description="How many rows one worker profiles", ge=50, le=100_000)
-    ] = 500
+    ] = 1000
 
 
 profile_dataset = workflow_tool(

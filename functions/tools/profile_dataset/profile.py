@@ -11,12 +11,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-import struct
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel
 
+HASH_BYTES = 3
+"""Four characters in Base64; enough for the values that a file of this size can have."""
 MAX_COUNTED = 64
 TOP = 5
 
@@ -113,7 +114,7 @@ def finished(part: ColumnPart) -> ColumnProfile:
     hashes = _unpacked(part.hashes)
     exact = len(hashes) < part.k
     # The k-th smallest of n evenly spread hashes lies at about k/n of their range.
-    distinct = len(hashes) if exact else round((part.k - 1) * 2**32 / hashes[-1])
+    distinct = len(hashes) if exact else round((part.k - 1) * 256**HASH_BYTES / hashes[-1])
     profile = ColumnProfile(
         name=part.name,
         type=_type(part),
@@ -175,13 +176,15 @@ def _number(text: str) -> float | None:
 
 
 def _hash(value: str) -> int:
-    return int.from_bytes(hashlib.blake2b(value.encode(), digest_size=4).digest(), "big")
+    return int.from_bytes(hashlib.blake2b(value.encode(), digest_size=HASH_BYTES).digest(), "big")
 
 
 def _packed(hashes: Sequence[int]) -> str:
-    return base64.b64encode(struct.pack(f">{len(hashes)}I", *hashes)).decode()
+    data = b"".join(number.to_bytes(HASH_BYTES, "big") for number in hashes)
+    return base64.b64encode(data).decode()
 
 
-def _unpacked(text: str) -> tuple[int, ...]:
+def _unpacked(text: str) -> list[int]:
     data = base64.b64decode(text)
-    return struct.unpack(f">{len(data) // 4}I", data)
+    starts = range(0, len(data), HASH_BYTES)
+    return [int.from_bytes(data[start : start + HASH_BYTES], "big") for start in starts]

@@ -17,14 +17,14 @@ MERGED_CHARACTERS = 220_000
 """What the Map state may return (Step Functions: 256 KiB), with room for its envelope."""
 COLUMN_CHARACTERS = 1_000
 """What a column's part takes besides its hashes, mostly counts of values."""
-MIN_HASHES, MAX_HASHES = 32, 1024
+MIN_HASHES, MAX_HASHES = 32, 2048
 
 
 class Chunk(BaseModel):
     """Some rows of the file, as CSV again."""
 
-    number: int
-    of: int
+    first: int
+    last: int
     columns: list[str]
     hashes: int
     rows: str
@@ -37,7 +37,7 @@ class Merged(BaseModel):
     requests: dict[str, dict[str, Any]]
 
 
-def split(task: TaskContext, csv: str, chunk_rows: int = 500) -> list[Chunk]:
+def split(task: TaskContext, csv: str, chunk_rows: int = 1000) -> list[Chunk]:
     """Cut the file into chunks of whole rows."""
     header, *rows = _read(csv)
     if not rows:
@@ -48,17 +48,23 @@ def split(task: TaskContext, csv: str, chunk_rows: int = 500) -> list[Chunk]:
         if len(row) != len(header):
             raise ToolError(f"Row {number} has {len(row)} cells, the header has {len(header)}")
     parts = [rows[start : start + chunk_rows] for start in range(0, len(rows), chunk_rows)]
-    # All parts of all columns come back in one payload: four bytes a hash, in Base64.
+    # All parts of all columns come back in one payload: three bytes a hash, in Base64.
     share = MERGED_CHARACTERS // (len(parts) * len(header))
-    hashes = min(MAX_HASHES, (share - COLUMN_CHARACTERS) // 6)
+    hashes = min(MAX_HASHES, (share - COLUMN_CHARACTERS) // 4)
     if hashes < MIN_HASHES:
         raise ToolError(
             f"{len(parts)} chunks of {len(header)} columns are too many; use a larger chunk_rows"
         )
     task.report(f"read {len(rows)} rows, {len(header)} columns")
     return [
-        Chunk(number=number, of=len(parts), columns=header, hashes=hashes, rows=_write(part))
-        for number, part in enumerate(parts, start=1)
+        Chunk(
+            first=number * chunk_rows + 1,
+            last=number * chunk_rows + len(part),
+            columns=header,
+            hashes=hashes,
+            rows=_write(part),
+        )
+        for number, part in enumerate(parts)
     ]
 
 
@@ -69,7 +75,7 @@ def profile(task: TaskContext, chunk: Chunk) -> list[ColumnPart]:
         profile_column(name, column, chunk.hashes)
         for name, column in zip(chunk.columns, cells, strict=True)
     ]
-    task.report(f"profiled chunk {chunk.number} of {chunk.of}")
+    task.report(f"profiled rows {chunk.first} to {chunk.last}")
     return parts
 
 

@@ -18,6 +18,12 @@ def half(number: float) -> float:
 
 
 @tool
+def overflow(number: float) -> float:
+    """Multiply a number until it does not fit."""
+    return number * number
+
+
+@tool
 def refuse(reason: str) -> str:
     """Fail, as a tool does."""
     raise ToolError(f"Refused: {reason}")

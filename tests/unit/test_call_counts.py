@@ -1,0 +1,181 @@
+"""What a request costs: the calls to AWS, one by one (DESIGN: one call per poll, two per create)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_tasks.registry.catalogue import FILE_NAME
+from mcp_tasks.tasks.inputs import Question, open_ask
+from mcp_tasks.tasks.task import now_ms
+from tests.unit.aws import TABLE
+from tests.unit.stack import ENVIRONMENT, PREFIX, Stack, meta, mirrored
+
+FUNCTIONS = Path(__file__).resolve().parents[2] / "functions"
+
+
+def test_starting_the_server_calls_nothing(stack: Stack) -> None:
+    assert stack.calls.made == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "state_machine"),
+    [
+        ("count", {"upto": 3}, f"{PREFIX}count"),
+        ("wait", {}, f"{PREFIX}wait"),
+        ("review", {"text": "a b"}, f"{PREFIX}review"),
+        ("orders", {"item": "tea"}, "arn:aws:states:us-east-1:123456789012:stateMachine:orders"),
+    ],
+)
+def test_a_create_is_one_write_and_one_start(
+    stack: Stack, tool: str, arguments: dict[str, Any], state_machine: str
+) -> None:
+    """The row first: once the execution runs, its reports and its end find the row."""
+    task_id = stack.created(tool, arguments)
+    put, start = stack.calls.made
+    assert put.operation == "put_item"
+    assert put.arguments["TableName"] == TABLE
+    assert put.arguments["Item"]["taskId"] == {"S": task_id}
+    assert start.operation == "start_execution"
+    assert start.arguments["name"] == task_id
+    assert start.arguments["stateMachineArn"] == state_machine
+    assert json.loads(start.arguments["input"]) == arguments
+    assert start.arguments["input"] == put.arguments["Item"]["input"]["S"]
+
+
+def test_a_poll_is_one_consistent_read(stack: Stack) -> None:
+    task_id = stack.created("count", {"upto": 3})
+    stack.calls.forget()
+    stack.task(task_id)
+    (get,) = stack.calls.made
+    assert get.operation == "get_item"
+    assert get.arguments["ConsistentRead"] is True
+    assert get.arguments["Key"] == {"taskId": {"S": task_id}}
+
+
+def test_a_poll_needs_no_step_functions_client(stack: Stack) -> None:
+    """Making a client costs more than most requests."""
+    created = stack.created("count", {"upto": 3})
+    stack.calls.forget()
+    stack.serve()
+    stack.task(created)
+    stack.post("tools/list")
+    stack.call("echo", {"text": "a"})
+    assert stack.calls.clients == ["dynamodb"]
+
+
+@pytest.mark.parametrize("method", ["server/discover", "tools/list"])
+def test_a_list_calls_nothing(stack: Stack, method: str) -> None:
+    stack.post(method)
+    assert stack.calls.made == []
+    assert stack.calls.clients == ["dynamodb"]
+
+
+def test_a_tool_within_the_request_calls_nothing(stack: Stack) -> None:
+    stack.call("echo", {"text": "a"})
+    assert stack.calls.made == []
+
+
+def test_a_cancel_is_one_write_and_one_stop(stack: Stack) -> None:
+    task_id = stack.created("count", {"upto": 3})
+    stack.calls.forget()
+    stack.cancel(task_id)
+    update, stop = stack.calls.made
+    assert update.operation == "update_item"
+    assert stop.operation == "stop_execution"
+    assert stop.arguments["executionArn"] == (
+        f"{PREFIX.replace(':stateMachine:', ':execution:')}count:{task_id}"
+    )
+
+
+def test_cancelling_a_cancelled_task_stops_nothing_else(stack: Stack) -> None:
+    task_id = stack.created("count", {"upto": 3})
+    stack.cancel(task_id)
+    stack.calls.forget()
+    stack.cancel(task_id)
+    assert stack.calls.operations[0] == "update_item"
+    assert "put_item" not in stack.calls.operations
+
+
+def test_an_answer_is_a_read_a_write_a_token_and_a_tombstone(stack: Stack) -> None:
+    task_id = stack.created("count", {"upto": 3})
+    form = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
+    ask = open_ask("token", {"answer": Question("Sure?", form)})
+    stack.deployment.rows.ask(task_id, ask, now_ms())
+    stack.calls.instead["send_task_success"] = lambda **arguments: {}
+    stack.calls.forget()
+    (key,) = ask.questions
+    stack.update(task_id, {key: {"action": "accept", "content": {"sure": True}}})
+    assert stack.calls.operations == [
+        "get_item",
+        "update_item",
+        "send_task_success",
+        "update_item",
+    ]
+
+
+def test_an_answer_to_nothing_is_one_read(stack: Stack) -> None:
+    task_id = stack.created("count", {"upto": 3})
+    stack.calls.forget()
+    stack.update(task_id, {"unknown": {"action": "decline"}})
+    assert stack.calls.operations == ["get_item"]
+
+
+POLL = """
+import json, pathlib, sys, types
+sys.path[:0] = sys.argv[1:3]
+import moto  # before the handler: its clients must meet the stub
+import boto3
+from moto import mock_aws
+for name in [n for n in sys.modules if n.split(".")[0] in ("pydantic", "jsonschema")]:
+    del sys.modules[name]  # moto's own
+mock_aws().start()
+import mcp_tasks.deployment
+mcp_tasks.deployment.BUNDLE = pathlib.Path(sys.argv[3])
+import api.handler
+from tests.unit.aws import create_table
+create_table()
+context = types.SimpleNamespace(
+    function_name="api", memory_limit_in_mb=1, invoked_function_arn="arn", aws_request_id="1"
+)
+answer = api.handler.handler(json.loads(sys.argv[4]), context)
+heavy = {"pydantic", "pydantic_core", "jsonschema", "fastjsonschema", "tools", "mangum", "mcp"}
+heavy |= {"boto3.dynamodb.table", "boto3.dynamodb.transform"}  # what boto3.resource() brings
+print(json.dumps([answer["statusCode"], answer["body"], sorted(heavy & sys.modules.keys())]))
+"""
+
+
+def test_a_poll_imports_neither_pydantic_nor_a_schema_validator_nor_a_tool(
+    stack: Stack, tmp_path: Path
+) -> None:
+    """A cold start pays for every import (DESIGN, "Performance intent")."""
+    stack.catalogue.write(tmp_path / FILE_NAME)
+    params = {"taskId": f"c1-{'0' * 32}", "_meta": meta()}
+    event = {
+        "headers": mirrored("tasks/get", params),
+        "body": json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": params}),
+    }
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            POLL,
+            str(FUNCTIONS),
+            str(FUNCTIONS.parent),
+            str(tmp_path),
+            json.dumps(event),
+        ],
+        env={**ENVIRONMENT, "AWS_DEFAULT_REGION": "us-east-1", "POWERTOOLS_LOG_LEVEL": "CRITICAL"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    status, body, heavy = json.loads(done.stdout.splitlines()[-1])
+    assert (status, json.loads(body)["error"]["code"]) == (400, -32602)
+    assert "Task not found" in body
+    assert heavy == []
