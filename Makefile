@@ -8,7 +8,7 @@ export NODE_USE_SYSTEM_CA = 1
 IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$$PATH"
 CONTEXT = $(foreach key,auth cell stack origins,$(if $($(key)),-c $(key)=$($(key))))
 
-.PHONY: help demo up down test conformance bench lint synth deploy destroy lock clean python
+.PHONY: help demo up down test conformance bench lint synth bootstrap deploy destroy lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -43,6 +43,10 @@ synth: python ## The CloudFormation template for AWS, checked by cdk-nag and cfn
 	@$(LOCAL) prepare --tests
 	@$(IN_ENV) cdk synth --quiet $(CONTEXT) && $(IN_ENV) cfn-lint cdk.out/*.template.json && \
 		echo "cdk.out holds the template; cdk-nag and cfn-lint found nothing"
+
+bootstrap: python ## Prepare the account and region of your credentials for the CDK, once
+	@$(LOCAL) prepare
+	@$(IN_ENV) cdk bootstrap
 
 deploy: python ## Deploy to the account of your credentials [auth=iam|none] [stack=] [cell=]
 	@$(LOCAL) prepare

@@ -34,8 +34,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
     task = TaskContext(
         task_id=event["task"],
         answers=event.get("answers") or {},
-        remaining_ms=context.get_remaining_time_in_millis,
-        _report=report_to(deployment.rows, event["task"], now_ms),
+        on_report=report_to(deployment.rows, event["task"], now_ms),
     )
 
     def run() -> Any:

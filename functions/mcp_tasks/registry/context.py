@@ -1,9 +1,9 @@
-"""What a tool may do while it runs: report, ask, and see its time run out."""
+"""What a tool may do while it runs: report, and ask."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -48,18 +48,22 @@ class TaskCancelled(BaseException):
     """Ends a function whose task is over: nobody waits for its result any more."""
 
 
+def _unheard(message: str) -> None:
+    """Where reports go that nobody reads."""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskContext:
     """A tool's view of its own run. Declare a parameter of this type to get it.
 
-    `task_id` is None when the tool runs within the request: its caller does not know tasks. Then
-    reports go nowhere, and a question cannot be asked.
+    `TaskContext()` is one for tests, and for a tool that runs within the request of a client that
+    does not know tasks: `task_id` is None, reports go nowhere, and `ask` finds only `answers`, for
+    instance `{"answer": {"action": "accept", "content": {...}}}`.
     """
 
-    task_id: str | None
-    answers: Mapping[str, Mapping[str, Any]]
-    remaining_ms: Callable[[], int]
-    _report: Callable[[str], None]
+    task_id: str | None = None
+    answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    on_report: Callable[[str], None] = _unheard
 
     def report(self, message: str, progress: float | None = None) -> None:
         """Tell the client how far the work is; it reads this as the task's statusMessage.
@@ -67,7 +71,7 @@ class TaskContext:
         `progress` is a fraction from 0 to 1. Costs one write. When the task was cancelled, this is
         where the function ends.
         """
-        self._report(message if progress is None else f"{progress:.0%} {message}")
+        self.on_report(message if progress is None else f"{progress:.0%} {message}")
 
     def ask(self, message: str, form: type[Form], *, key: str = "answer") -> Form:
         """Ask the client's user to fill in a form, and return it filled in.

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
+
+MAX_TEXT_COPY: Final = 64_000
+"""Characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,15 @@ def error_result(message: str) -> dict[str, Any]:
 
 
 def structured_result(value: Any) -> dict[str, Any]:
-    """Structured content, with a copy as text for clients that do not read it."""
-    return {**text_result(json.dumps(value, ensure_ascii=False)), "structuredContent": value}
+    """Structured content, with a copy as text for clients that do not read it.
+
+    The copy is a SHOULD (tools.mdx, "Structured Content"); a large one is left out and said so,
+    because a task's row has to hold both.
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) > MAX_TEXT_COPY:
+        text = f"The result is in structuredContent: {len(text)} characters of JSON"
+    return {**text_result(text), "structuredContent": value}
 
 
 def _untyped(value: Any) -> dict[str, Any]:

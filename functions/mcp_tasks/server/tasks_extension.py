@@ -106,7 +106,11 @@ def update_task(rows: TaskTable, executions: Executions) -> Method:
         responses = call.params.get("inputResponses")
         if not isinstance(responses, dict):
             raise invalid_params("params.inputResponses must be an object of answers by key")
-        task = _store_answers(rows, task_id, call.principal, responses)
+        try:
+            task = _store_answers(rows, task_id, call.principal, responses)
+        except TaskEnded:
+            # Whatever was answered is not outstanding any more: ignored.
+            return complete()
         for ask in task.asks.values():
             if not ask.outstanding:
                 if not executions.resume(ask.token, ask.output()):
@@ -141,7 +145,11 @@ def cancel_task(rows: TaskTable, executions: Executions) -> Method:
 def _store_answers(
     rows: TaskTable, task_id: str, principal: str, responses: dict[str, Any]
 ) -> Task:
-    """Store what answers an outstanding question, and ignore the rest."""
+    """Store what answers an outstanding question, and ignore the rest.
+
+    Returns the task as it is then. Raises TaskEnded, and ProtocolError for an answer that does not
+    fit its question.
+    """
     for _ in range(UPDATE_ATTEMPTS):
         now = now_ms()
         try:
@@ -156,9 +164,6 @@ def _store_answers(
             raise _unknown() from None
         except InvalidAnswer as error:
             raise invalid_params(f"Invalid answer to {error}") from None
-        except TaskEnded:
-            # Every answer to an ended task is to a key that is not outstanding: ignored.
-            return rows.get(task_id, now, principal)
         except Conflict:
             continue
     raise ProtocolError(

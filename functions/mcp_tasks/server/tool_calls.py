@@ -58,7 +58,7 @@ def call_tool(
             logger.append_keys(task_id=task.task_id)
             _create(task, rows, executions)
             return create_task_result(task)
-        return complete(**_run(entry, values))
+        return complete(**_run(entry, values, declared))
 
     return answer
 
@@ -114,8 +114,8 @@ def _create(task: Task, rows: TaskTable, executions: Executions) -> None:
         raise error from None
 
 
-def _run(entry: Entry, values: dict[str, Any]) -> dict[str, Any]:
-    """Run a function tool within the request."""
+def _run(entry: Entry, values: dict[str, Any], declared: bool) -> dict[str, Any]:
+    """Run a function tool within the request of a client that did or did not declare tasks."""
     from ..registry.context import InputRequired, TaskContext, ToolError
     from ..registry.results import error_result
     from ..registry.tool import FunctionTool
@@ -123,13 +123,16 @@ def _run(entry: Entry, values: dict[str, Any]) -> dict[str, Any]:
     tool = entry.load()
     if not isinstance(tool, FunctionTool):
         raise TypeError(f"{entry.name} is a workflow, and workflows are always tasks")
-    context = TaskContext(None, {}, lambda: 0, lambda message: None)
     try:
-        return tool.run(values, context)
+        return tool.run(values, TaskContext())
     except ToolError as error:
         return error_result(str(error))
     except InputRequired:
-        # Only a task can ask, so far: this client would need the extension.
+        # Only a task can ask, so far.
+        if declared:
+            raise ProtocolError(
+                ErrorCode.INTERNAL_ERROR, f"{entry.name} asks for input, and is not run as a task"
+            ) from None
         raise required() from None
     except Exception as error:
         logger.error("A tool crashed", error=type(error).__name__)

@@ -13,6 +13,7 @@ only protocol-level faults are `failed`. Here that reads:
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -22,9 +23,15 @@ from .executions import ExecutionEnd
 
 TOOL_ERROR: Final = "ToolError"
 
+MAX_RESULT_BYTES: Final = 380_000
+"""What a task's row has room for (DynamoDB: 400 KB an item)."""
+
 TIMEOUTS: Final = frozenset({"States.Timeout", "Sandbox.Timedout", "States.HeartbeatTimeout"})
 """A state's own limit, a Lambda function's, and a missed heartbeat (Amazon States Language,
 "Error names"; Lambda developer guide, "Sandbox.Timedout")."""
+
+
+_WORKER_FAILURE: Final = re.compile(r"\[(?P<name>[A-Za-z_]\w*)\] (?P<message>.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +60,12 @@ def outcome(end: ExecutionEnd, as_result: Callable[[Any], dict[str, Any]]) -> Co
     """
     if end.status == "SUCCEEDED":
         try:
-            return Completed(as_result(end.output))
+            result = as_result(end.output)
         except ValueError:
             return Failed("The workflow's output does not match the tool's output schema")
+        if len(json.dumps(result)) > MAX_RESULT_BYTES:
+            return Failed(f"The tool's result is larger than {MAX_RESULT_BYTES} bytes")
+        return Completed(result)
     if end.status == "TIMED_OUT":
         return Failed("The tool ran over its time and was stopped")
     if end.status == "ABORTED":
@@ -71,16 +81,17 @@ def outcome(end: ExecutionEnd, as_result: Callable[[Any], dict[str, Any]]) -> Co
 def _failure(end: ExecutionEnd) -> tuple[str, str]:
     """The failure's name and message.
 
-    A Lambda function's failure has the function's error payload as its cause, and the worker puts
-    `Name: message` into it (see `steps.failure`); a Fail state's cause is plain text.
+    A Lambda function's failure has the function's error payload as its cause. The worker writes
+    `[Name] message` into it (see `steps.failure`); Lambda's own failures (out of memory, a lost
+    environment) do not, and have a name only. A Fail state's cause is plain text.
     """
     try:
         payload = json.loads(end.cause)
     except ValueError:
         payload = None
-    if not isinstance(payload, dict) or not isinstance(payload.get("errorMessage"), str):
+    if not isinstance(payload, dict) or "errorMessage" not in payload:
         return end.error or "unknown error", end.cause
-    name, separator, message = payload["errorMessage"].partition(": ")
-    if not separator or not name.isidentifier():
+    ours = _WORKER_FAILURE.fullmatch(str(payload["errorMessage"]))
+    if ours is None:
         return end.error or "unknown error", ""
-    return name, message
+    return ours["name"], ours["message"]

@@ -84,10 +84,10 @@ def guarded(run: Callable[[], Any], logger: Logger) -> Any:
 
 
 def failure(name: str, message: str = "see the server's log") -> Exception:
-    """An exception called `name`, with a message that is safe and begins with the name.
+    """An exception called `name`, with a message that is safe and contains the name.
 
     On AWS the class name becomes the error name that Retry and Catch match; the message carries
     it as well, which is what `outcome` reads.
     """
     exception: type[Exception] = type(name, (Exception,), {})
-    return exception(f"{name}: {message}")
+    return exception(f"[{name}] {message}")
