@@ -1,0 +1,66 @@
+"""The official `mcp` SDK's client, with this repository's tasks extension, against the stack."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp.client import Client
+
+from infra.local.deployment import LocalStack
+from infra.local.tasks_client import TaskFailed, TasksExtension
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+async def fill_in(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+    """Answer every question alike."""
+    return types.ElicitResult(action="accept", content={"share_of_stocks": 0.5})
+
+
+def call(stack: LocalStack, tool: str, mode: str, **arguments: Any) -> types.CallToolResult:
+    """Call a tool as an SDK user does: tasks are driven behind `call_tool`."""
+
+    async def run() -> types.CallToolResult:
+        async with Client(
+            stack.url, mode=mode, elicitation_callback=fill_in, extensions=[TasksExtension()]
+        ) as client:
+            return await client.call_tool(tool, arguments)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("mode", ["auto", "2026-07-28"])
+def test_a_task_is_driven_to_its_result(stack: LocalStack, mode: str) -> None:
+    result = call(stack, "simulate_savings", mode, monthly=100, years=10, runs=200)
+    assert not result.is_error
+    assert result.structured_content
+    assert result.structured_content["paid_in"] == 12000
+
+
+def test_a_failed_task_is_an_exception_with_its_code(stack: LocalStack) -> None:
+    async def run() -> None:
+        async with Client(stack.url, extensions=[TasksExtension()]) as client:
+            await client.call_tool("crash", {"secret": "x"})
+
+    with pytest.RaisesGroup(TaskFailed, allow_unwrapped=True, flatten_subgroups=True):
+        asyncio.run(run())
+
+
+def test_the_demo_holds(stack: LocalStack) -> None:
+    """Every check of `make demo`, against this stack."""
+    done = subprocess.run(
+        [sys.executable, "-m", "infra.local.demo", stack.url],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
