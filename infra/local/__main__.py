@@ -58,7 +58,7 @@ def demo(arguments: list[str]) -> int:
     try:
         stack = deploy(running, ROOT / "functions" / "tools")
         say(f"\nReady after {time.monotonic() - start:.0f} s\n")
-        client = [python(), "-m", "infra.local.demo", stack.url, *arguments]
+        client: list[str | Path] = [python(), "-m", "infra.local.demo", stack.url, *arguments]
         return subprocess.run(client, cwd=ROOT, check=False).returncode
     finally:
         running.stop()

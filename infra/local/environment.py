@@ -77,7 +77,14 @@ def _packages(environment: Path, lock: Path, what: str) -> None:
         if not (environment / "bin" / "python").exists():
             venv.create(environment, with_pip=True, symlinks=True)
         interpreter = environment / "bin" / "python"
-        pip = [interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip: list[str | Path] = [
+            interpreter,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+        ]
         run([*pip, "--require-hashes", "-r", lock], remedy=RETRY)
         stamp.touch()
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from mcp_tasks.protocol.headers import Headers
 from mcp_tasks.server.endpoint import (
@@ -21,7 +23,8 @@ from mcp_tasks.server.endpoint import (
     from_api_gateway,
     to_api_gateway,
 )
-from mcp_tasks.tasks.task import ANYONE
+from mcp_tasks.tasks.inputs import Question, open_ask
+from mcp_tasks.tasks.task import ANYONE, now_ms
 from tests import wire
 from tests.unit.stack import (
     CAPABILITIES_KEY,
@@ -448,3 +451,65 @@ def test_a_bytes_body_reaches_the_parser_as_it_was_sent() -> None:
     raw = b"\xff\x00"
     event = {"body": base64.b64encode(raw).decode(), "isBase64Encoded": True}
     assert from_api_gateway(event, ANYONE).body == raw
+
+
+JSON: Final = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5)
+    | st.sampled_from(["tools/list", "accept", REVISION, "echo", UNKNOWN_ID]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+PARAMETERS: Final = ["name", "arguments", "taskId", "inputResponses", "cursor", "_meta"]
+
+
+@settings(
+    max_examples=100,
+    phases=[Phase.generate],  # the first example tells enough, and each costs several calls
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    method=st.sampled_from(
+        ["tools/call", "tasks/get", "tasks/update", "tasks/cancel", "tools/list"]
+    ),
+    params=st.dictionaries(st.sampled_from(PARAMETERS), JSON),
+    meta_changes=st.dictionaries(st.sampled_from([VERSION_KEY, CAPABILITIES_KEY]), JSON),
+    message=st.dictionaries(st.sampled_from(["jsonrpc", "id", "params"]), JSON, max_size=1),
+    answer=JSON,
+    action=JSON,
+)
+def test_no_json_at_all_makes_the_server_fail(
+    stack: Stack,
+    method: str,
+    params: dict[str, Any],
+    meta_changes: dict[str, Any],
+    message: dict[str, Any],
+    answer: Any,
+    action: Any,
+) -> None:
+    """Whatever a client sends is the client's mistake, and answered as such."""
+    if not stack.rows:
+        asking = stack.created("count", {"upto": 1})
+        question = Question("?", {"type": "object", "properties": {"a": {"type": "string"}}})
+        stack.deployment.rows.ask(asking, open_ask("token", {"a": question}), now_ms())
+    (row,) = stack.rows
+    (ask,) = row["asks"]["M"].values()
+    (key,) = ask["M"]["questions"]["M"]
+    known = {
+        "name": "echo",
+        "arguments": {},
+        "taskId": row["taskId"]["S"] if method == "tasks/update" else UNKNOWN_ID,
+        "inputResponses": {key: {"action": action, "content": answer}},
+        "_meta": {**meta(), **meta_changes},
+    }
+    sent = {**known, **params}
+    text = body(method=method, params=sent, **message)
+    status = stack.send(text, mirrored(method, sent), method=method).status
+    assert status < 500

@@ -36,7 +36,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -49,34 +48,14 @@ from mcp_tasks.tasks.rows import ClientCannotAnswer, Conflict, TaskEnded, TaskTa
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
 from tests.unit.aws import TABLE, Calls, raw_rows, real, refusing
+from tests.unit.example_task import HOUR, ID, NOW, a_task
 
-NOW: Final = 1_700_000_000_000
-HOUR: Final = 3_600_000
-ID: Final = "c1-0123456789abcdef0123456789abcdef"
 TERMINAL: Final = [Status.COMPLETED, Status.FAILED, Status.CANCELLED]
 FORM: Final = {"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]}
 YES: Final = {"action": "accept", "content": {"sure": True}}
 NO: Final = {"action": "decline"}
 RESULT: Final = {"content": [{"type": "text", "text": "done"}]}
 ERROR: Final = {"code": -32603, "message": "broken"}
-
-
-def a_task(**changes: Any) -> Task:
-    """A new task that lives for an hour from NOW."""
-    task = Task(
-        task_id=ID,
-        tool="count",
-        principal="alice",
-        status=Status.WORKING,
-        created_at=NOW,
-        last_updated_at=NOW,
-        ttl_ms=HOUR,
-        poll_interval_ms=2000,
-        state_machine_arn="arn:aws:states:us-east-1:123456789012:stateMachine:count",
-        accepts_forms=True,
-        input='{"upto":3}',
-    )
-    return replace(task, **changes)
 
 
 def an_ask(token: str = "token", *names: str) -> Ask:
@@ -532,6 +511,16 @@ def test_a_task_that_ended_keeps_no_token_answer_or_argument(
     assert "input" not in row
     assert "secret" not in str(row)
     assert "private" not in str(row)
+
+
+@pytest.mark.parametrize("status", TERMINAL)
+def test_the_progress_of_a_task_goes_with_its_end(rows: TaskTable, status: Status) -> None:
+    """"half-way" would be a lie about a task that is over; a failure says why."""
+    rows.create(a_task())
+    rows.report(ID, "half-way", NOW)
+    end(rows, status)
+    message = "broken" if status is Status.FAILED else None
+    assert rows.get(ID, NOW).status_message == message
 
 
 def test_cancel_returns_the_task_as_it_was_written(rows: TaskTable) -> None:

@@ -31,6 +31,8 @@ NAME_MAY_BE_MISSING: Final = frozenset({"tasks/get", "tasks/update", "tasks/canc
 """A widely used client omits Mcp-Name here. A missing header misroutes nothing within a cell, so it
 is tolerated; a mismatching one is refused."""
 
+_NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "dependentSchemas"})
+_DATA = frozenset({"const", "default", "enum", "examples"})
 _SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _FIELD_VALUE = re.compile(r"[\x20-\x7e\t]*")
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
@@ -74,6 +76,10 @@ def mirrored_parameters(input_schema: Mapping[str, Any]) -> list[MirroredParamet
     "x-mcp-header"); clients must drop such a tool, so it is refused when the tool is declared.
     """
     found = list(_annotations(input_schema, ()))
+    if _count_annotations(input_schema) > len(found):
+        raise ValueError(
+            "x-mcp-header is allowed on properties of the root, or of their properties"
+        )
     names = [parameter.header.lower() for parameter in found]
     for name in names:
         if names.count(name) > 1:
@@ -157,6 +163,22 @@ def _annotations(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[M
                 raise ValueError(f"x-mcp-header of {name!r} needs a string, integer or boolean")
             yield MirroredParameter(header, (*path, name), child["type"])
         yield from _annotations(child, (*path, name))
+
+
+def _count_annotations(schema: object) -> int:
+    """Annotations anywhere in a schema; values of its data keywords are no schemas."""
+    if isinstance(schema, Mapping):
+        own = int("x-mcp-header" in schema)
+        return own + sum(
+            sum(map(_count_annotations, child.values()))
+            if key in _NAMED_SCHEMAS and isinstance(child, Mapping)
+            else _count_annotations(child)
+            for key, child in schema.items()
+            if key not in _DATA
+        )
+    if isinstance(schema, list):
+        return sum(map(_count_annotations, schema))
+    return 0
 
 
 def _compare(name: str, header: str | None, value: str) -> None:

@@ -7,6 +7,7 @@ a string or an integer, never null.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -98,7 +99,7 @@ def _decode(body: bytes) -> Any:
             ErrorCode.PARSE_ERROR, f"The body is not UTF-8 (byte {error.start})"
         ) from None
     try:
-        message = json.loads(text, parse_constant=_refuse_constant)
+        message = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
         if "\\ud" in text or "\\uD" in text:
             # A lone surrogate is legal to Python's parser and to nothing that stores it.
             json.dumps(message, ensure_ascii=False).encode("utf-8")
@@ -118,6 +119,13 @@ def _decode(body: bytes) -> Any:
             ErrorCode.PARSE_ERROR, "The body contains a number that JSON does not have"
         ) from None
     return message
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):  # 1e999: nothing that is written back would be JSON
+        raise ValueError(text)
+    return number
 
 
 def _refuse_constant(name: str) -> NoReturn:

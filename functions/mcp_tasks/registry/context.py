@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ..tasks.inputs import InvalidQuestion, Question
+from ..tasks.inputs import Question
 from .schema import requested_schema
 
 Form = TypeVar("Form", bound=BaseModel)
@@ -100,14 +100,12 @@ class TaskContext:
         }
 
     def _ask(self, questions: Mapping[str, tuple[str, type[BaseModel]]]) -> NoReturn:
-        try:
-            asked = {
+        raise InputRequired(
+            {
                 key: Question(message, requested_schema(form))
                 for key, (message, form) in questions.items()
             }
-        except ValueError as error:
-            raise InvalidQuestion(str(error)) from None
-        raise InputRequired(asked)
+        )
 
 
 def _filled_in(message: str, form: type[Form], answer: Mapping[str, Any]) -> Form:

@@ -13,6 +13,17 @@ MAX_TEXT_COPY: Final = 64_000
 """Characters."""
 
 
+RESULT_MEMBERS: Final = ("content", "structuredContent", "isError", "_meta")
+CONTENT_BLOCKS: Final[Mapping[str, tuple[str, ...]]] = {
+    "text": ("text",),
+    "image": ("data", "mimeType"),
+    "audio": ("data", "mimeType"),
+    "resource_link": ("uri", "name"),
+    "resource": ("resource",),
+}
+"""Type -> required members (tools.mdx, "Tool Result")."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """A result with content of its author's own: images, audio, resource links, several texts.
@@ -41,14 +52,16 @@ def returned(value: Any, adapter: TypeAdapter[Any] | None) -> dict[str, Any]:
         return value.as_result()
     if adapter is None:
         return text_result(value) if isinstance(value, str) else _untyped(value)
-    return structured_result(adapter.dump_python(value, mode="json", by_alias=True))
+    # Checked, because pydantic writes a value of another type with no more than a warning.
+    checked = adapter.validate_python(value)
+    return structured_result(adapter.dump_python(checked, mode="json", by_alias=True))
 
 
 def workflow_output(output: Any, adapter: TypeAdapter[Any] | None) -> dict[str, Any]:
     """The result of an execution: its output is structured content, unless it is a result already.
 
     With a declared result type the output is checked against it. Without one, an object whose
-    `content` is a list of content blocks stands as it is.
+    `content` is a list of content blocks is the result.
 
     Raises ValueError when the output does not have the declared type.
     """
@@ -61,7 +74,7 @@ def workflow_output(output: Any, adapter: TypeAdapter[Any] | None) -> dict[str, 
             ) from None
         return structured_result(adapter.dump_python(value, mode="json", by_alias=True))
     if _is_result(output):
-        return dict(output)
+        return {name: output[name] for name in RESULT_MEMBERS if name in output}
     return text_result(output) if isinstance(output, str) else _untyped(output)
 
 
@@ -79,9 +92,9 @@ def structured_result(value: Any) -> dict[str, Any]:
     """Structured content, with a copy as text for clients that do not read it.
 
     The copy is a SHOULD (tools.mdx, "Structured Content"); a large one is left out and said so,
-    because a task's row has to hold both.
+    because a task's row has to hold both. Raises ValueError for NaN and infinity.
     """
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     if len(text) > MAX_TEXT_COPY:
         text = f"The result is in structuredContent: {len(text)} characters of JSON"
     return {**text_result(text), "structuredContent": value}
@@ -92,6 +105,20 @@ def _untyped(value: Any) -> dict[str, Any]:
 
 
 def _is_result(output: Any) -> bool:
+    """Whether a client could read this as a CallToolResult; somebody's CMS has `content` too."""
     if not isinstance(output, Mapping) or not isinstance(output.get("content"), list):
         return False
-    return all(isinstance(block, Mapping) and "type" in block for block in output["content"])
+    if not isinstance(output.get("isError", False), bool):
+        return False
+    return all(map(_is_block, output["content"]))
+
+
+def _is_block(block: Any) -> bool:
+    if not isinstance(block, Mapping) or block.get("type") not in CONTENT_BLOCKS:
+        return False
+    if block["type"] == "resource":
+        block = block.get("resource")
+        if not isinstance(block, Mapping) or not ("text" in block or "blob" in block):
+            return False
+        return isinstance(block.get("uri"), str)
+    return all(isinstance(block.get(name), str) for name in CONTENT_BLOCKS[block["type"]])

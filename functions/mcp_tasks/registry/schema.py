@@ -9,12 +9,14 @@ import inspect
 import json
 import types
 from collections.abc import Callable
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
-_PRIMITIVE = frozenset({"string", "number", "integer", "boolean"})
+from ..tasks.inputs import InvalidQuestion, check_form
+
+_FIELD = "argument_"
 
 
 class InvalidArguments(ValueError):
@@ -43,7 +45,8 @@ def parameters_model(function: Callable[..., Any], skip: type) -> type[BaseModel
         if annotations[name] is skip:
             continue
         default = ... if parameter.default is parameter.empty else parameter.default
-        fields[name] = (annotations[name], default)
+        # By alias, because a field may not be called as pydantic's own methods are.
+        fields[f"{_FIELD}{name}"] = (Annotated[annotations[name], Field(alias=name)], default)
     return create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
 
 
@@ -95,30 +98,28 @@ def validate_arguments(model: type[BaseModel], arguments: Any) -> dict[str, Any]
         checked = model.model_validate_json(json.dumps(arguments), strict=True)
     except ValidationError as error:
         raise InvalidArguments("; ".join(_sentence(e) for e in error.errors())) from None
-    return {name: getattr(checked, name) for name in model.model_fields}
+    return {name.removeprefix(_FIELD): getattr(checked, name) for name in model.model_fields}
 
 
 def requested_schema(form: type[BaseModel]) -> dict[str, Any]:
     """The schema of an elicitation form: a flat object of primitive properties.
 
-    Raises ValueError naming the field that is not one, for instance an optional or nested one:
-    give it a default instead of None, or ask several questions.
+    Raises InvalidQuestion naming the field that is not one, for instance an optional or nested
+    one: give it a default instead of None, or ask several questions.
     """
     schema = form.model_json_schema()
     definitions = schema.get("$defs", {})
-    properties: dict[str, Any] = {}
-    for name, declared in schema.get("properties", {}).items():
-        field = _resolved(declared, definitions)
-        if not _is_primitive(field):
-            raise ValueError(
-                f"{form.__name__}.{name}: a form's field is a string, number, boolean or enum"
-            )
-        properties[name] = field
-    if not properties:
-        raise ValueError(f"{form.__name__}: a form needs at least one field")
+    properties = {
+        name: _resolved(declared, definitions)
+        for name, declared in schema.get("properties", {}).items()
+    }
     result: dict[str, Any] = {"type": "object", "properties": properties}
     if "required" in schema:
         result["required"] = schema["required"]
+    try:
+        check_form(result)
+    except InvalidQuestion as error:
+        raise InvalidQuestion(f"{form.__name__}.{error}") from None
     return result
 
 
@@ -129,13 +130,6 @@ def _resolved(field: dict[str, Any], definitions: dict[str, Any]) -> dict[str, A
         return field
     target = definitions[reference.removeprefix("#/$defs/")]
     return {**target, **{key: value for key, value in field.items() if key != "$ref"}}
-
-
-def _is_primitive(field: dict[str, Any]) -> bool:
-    if field.get("type") == "array":
-        items = field.get("items", {})
-        return items.get("type") == "string" and "enum" in items
-    return field.get("type") in _PRIMITIVE
 
 
 def _sentence(error: ErrorDetails) -> str:

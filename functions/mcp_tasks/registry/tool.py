@@ -124,7 +124,9 @@ class Step:
         if self.context:
             values[self.context] = task
         value = self.function(**values)
-        return value if self.result is None else self.result.dump_python(value, mode="json")
+        if self.result is None:
+            return value
+        return self.result.dump_python(self.result.validate_python(value), mode="json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +254,9 @@ def workflow_tool(
     if "extra" not in arguments.model_config:
         # A misspelt argument is an error, as it is for a function.
         arguments = schema.closed(arguments)
+    names = [function.__name__ for function in steps]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{name}: two steps have the same name: {', '.join(sorted(names))}")
     return WorkflowTool(
         name=name,
         title=title,

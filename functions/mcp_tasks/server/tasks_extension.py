@@ -130,8 +130,11 @@ def cancel_task(rows: TaskTable, executions: Executions) -> Method:
             task = rows.cancel(task_id, now_ms(), call.principal)
         except UnknownTask:
             raise _unknown() from None
-        except TaskEnded:
-            return complete()
+        except TaskEnded as ended:
+            if ended.task.status is not Status.CANCELLED:
+                return complete()
+            # Perhaps by this very request, whose first answer was lost: stop, once more at most.
+            task = ended.task
         try:
             executions.stop(task.state_machine_arn, task_id)
         except Exception as error:

@@ -18,6 +18,10 @@ from typing import Any, Final
 ACTIONS: Final = frozenset({"accept", "decline", "cancel"})
 """What a person may do with a form (elicitation.mdx, "Response Actions")."""
 
+PRIMITIVE_TYPES: Final = frozenset({"string", "number", "integer", "boolean"})
+FORMATS: Final = frozenset({"email", "uri", "date", "date-time"})
+"""What a form may ask for (elicitation.mdx, "Requested Schema")."""
+
 
 class InvalidAnswer(ValueError):
     """An answer that does not fit its question; the message names the key and what is wrong."""
@@ -39,10 +43,11 @@ class Question:
 
         Raises InvalidAnswer when the shape is wrong or accepted content breaks the schema.
         """
-        if not isinstance(answer, Mapping) or answer.get("action") not in ACTIONS:
+        action = answer.get("action") if isinstance(answer, Mapping) else None
+        if not isinstance(answer, Mapping) or not isinstance(action, str) or action not in ACTIONS:
             raise InvalidAnswer(f"{key}: an answer needs an action: accept, decline or cancel")
-        if answer["action"] != "accept":
-            return {"action": answer["action"]}
+        if action != "accept":
+            return {"action": action}
         content = answer.get("content")
         # Imported here: only answering needs it, and polling should not pay for it.
         import fastjsonschema
@@ -77,6 +82,22 @@ class Ask:
         return {self.names[key]: answer for key, answer in self.answers.items()}
 
 
+def check_form(schema: Mapping[str, Any]) -> None:
+    """Refuse a schema that is not a flat object of primitive fields.
+
+    A client refuses such a form too, and then the task would wait for ever.
+    Raises InvalidQuestion naming the field.
+    """
+    properties = schema.get("properties")
+    if schema.get("type") != "object" or not isinstance(properties, Mapping) or not properties:
+        raise InvalidQuestion("a form is an object with at least one field")
+    for name, declared in properties.items():
+        if not isinstance(declared, Mapping) or not _is_primitive(declared):
+            raise InvalidQuestion(
+                f"{name}: a form's field is a string, number, boolean, or a choice of strings"
+            )
+
+
 def open_ask(token: str, questions: Mapping[str, Question]) -> Ask:
     """Give an ask its id and its keys.
 
@@ -89,6 +110,16 @@ def open_ask(token: str, questions: Mapping[str, Question]) -> Ask:
     ask_id = hashlib.sha256(token.encode()).hexdigest()[:12]
     names = {f"{name}-{ask_id}": name for name in questions}
     return Ask(ask_id, token, names, {key: questions[name] for key, name in names.items()})
+
+
+def _is_primitive(declared: Mapping[str, Any]) -> bool:
+    kind = declared.get("type")
+    if kind == "array":
+        items = declared.get("items")
+        return isinstance(items, Mapping) and ("enum" in items or "anyOf" in items)
+    if declared.get("format", "uri") not in FORMATS:
+        return False
+    return isinstance(kind, str) and kind in PRIMITIVE_TYPES
 
 
 def _located(error: Any) -> str:

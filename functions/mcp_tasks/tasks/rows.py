@@ -32,7 +32,11 @@ class UnknownTask(LookupError):
 
 
 class TaskEnded(Exception):
-    """The task is terminal, so the write did not happen."""
+    """The task is terminal, so the write did not happen; `task` is the row as it was found."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task.task_id)
+        self.task = task
 
 
 class ClientCannotAnswer(Exception):
@@ -57,7 +61,7 @@ class TaskTable:
     def create(self, task: Task) -> None:
         """Write a new task.
 
-        Raises Conflict when the id is taken.
+        Raises Conflict when the id is taken by another.
         """
         item = {name: to_attribute(value) for name, value in _attributes(task).items()}
         try:
@@ -66,9 +70,14 @@ class TaskTable:
                 TableName=self._table,
                 Item=item,
                 ConditionExpression="attribute_not_exists(taskId)",
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
-        except self._client.exceptions.ConditionalCheckFailedException:
-            raise Conflict(task) from None
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+                raise
+            found = _task({k: from_attribute(v) for k, v in _old(error).items()})
+            if (found.created_at, found.input) != (task.created_at, task.input):
+                raise Conflict(found) from None
 
     def get(self, task_id: str, now: int, principal: str | None = None) -> Task:
         """Read a task; for `principal`, or for the server itself when None.
@@ -275,11 +284,18 @@ class TaskTable:
         except ClientError as error:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise
-            raise _refusal(task_id, error.response.get("Item"), now, principal) from None
+            raise _refusal(task_id, _old(error), now, principal) from None
         return _task({k: from_attribute(v) for k, v in response["Attributes"].items()})
 
 
-def _refusal(task_id: str, item: Any, now: int, principal: str | None) -> Exception:
+def _old(error: ClientError) -> dict[str, Any]:
+    """The row that a condition failed on; botocore's types do not know it."""
+    response: Mapping[str, Any] = error.response
+    item: dict[str, Any] = response.get("Item") or {}
+    return item
+
+
+def _refusal(task_id: str, item: dict[str, Any], now: int, principal: str | None) -> Exception:
     """Why a condition failed, from the row as it was (no second read)."""
     if not item:
         return UnknownTask(task_id)
@@ -287,7 +303,7 @@ def _refusal(task_id: str, item: Any, now: int, principal: str | None) -> Except
     if task.expired(now) or (principal is not None and task.principal != principal):
         return UnknownTask(task_id)
     if task.status.terminal:
-        return TaskEnded(task_id)
+        return TaskEnded(task)
     return Conflict(task)
 
 

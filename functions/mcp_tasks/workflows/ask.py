@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..protocol.errors import missing_capability
-from ..tasks.inputs import InvalidQuestion, Question, open_ask
+from ..tasks.inputs import InvalidQuestion, Question, check_form, open_ask
 from ..tasks.rows import ClientCannotAnswer, TaskEnded, TaskTable, UnknownTask
 from .executions import Executions
 
@@ -49,5 +49,9 @@ def _questions(requests: object) -> dict[str, Question]:
             or not isinstance(request.get("schema"), dict)
         ):
             raise InvalidQuestion(f"{name}: a question needs a message and a schema")
+        try:
+            check_form(request["schema"])
+        except InvalidQuestion as error:
+            raise InvalidQuestion(f"{name}: {error}") from None
         questions[name] = Question(request["message"], request["schema"])
     return questions

@@ -34,7 +34,7 @@ def finish(
         task = rows.get(task_id, now)
     except UnknownTask:
         return None
-    if task.status.terminal:
+    if task.status.terminal or detail["stateMachineArn"] != task.state_machine_arn:
         return None
     end = executions.describe(detail["executionArn"])
     if end.status == "RUNNING":

@@ -43,12 +43,18 @@ def run_function(tool: FunctionTool, arguments: Any, task: TaskContext) -> dict[
 def run_step(tool: WorkflowTool, name: str, arguments: Any, task: TaskContext) -> Any:
     """Run one of a workflow tool's steps and return its output as JSON values.
 
-    Raises LookupError for a step that the tool does not have, and what the step raises.
+    Raises LookupError for a step that the tool does not have, TypeError for one that asks, and
+    what the step raises.
     """
     step = tool.steps.get(name)
     if step is None:
         raise LookupError(f"{tool.name} has no step {name!r}; it has {', '.join(tool.steps)}")
-    return step.call(arguments, task)
+    try:
+        return step.call(arguments, task)
+    except InputRequired:
+        raise TypeError(
+            f"{tool.name}.{name}: a step cannot ask; a state with ${{ask}} can"
+        ) from None
 
 
 def report_to(rows: TaskTable, task_id: str, clock: Callable[[], int]) -> Callable[[str], None]:

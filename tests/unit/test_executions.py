@@ -1,0 +1,218 @@
+"""Calls to Step Functions, and what its documented answers mean.
+
+The answers come from botocore's Stubber, which checks requests and responses against the service's
+model: moto accepts used tokens, and starts an execution of a name that is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError, ConnectTimeoutError
+from botocore.stub import Stubber
+
+from mcp_tasks.workflows.executions import ExecutionEnd, Executions, StartRefused, execution_arn
+from tests.unit.aws import REGION
+
+MACHINE: Final = "arn:aws:states:us-east-1:123456789012:stateMachine:demo-count"
+EXECUTION: Final = "arn:aws:states:us-east-1:123456789012:execution:demo-count:c1-0"
+START: Final = {"stateMachineArn": MACHINE, "name": "c1-0", "input": '{"a":1}'}
+STOP: Final = {"executionArn": EXECUTION, "error": "Cancelled", "cause": "tasks/cancel"}
+WHEN: Final = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+@pytest.fixture
+def client() -> Any:
+    return boto3.client(
+        "stepfunctions",
+        region_name=REGION,
+        aws_access_key_id="testing",
+        aws_secret_access_key="testing",
+    )
+
+
+@pytest.fixture
+def aws(client: Any) -> Iterator[Stubber]:  # type: ignore[misc]
+    with Stubber(client) as stubber:
+        yield stubber
+        stubber.assert_no_pending_responses()
+
+
+@pytest.fixture
+def executions(client: Any, aws: Stubber) -> Executions:
+    return Executions(lambda: client)
+
+
+def test_no_client_is_made_before_it_is_needed() -> None:
+    def refuse() -> Any:
+        raise AssertionError("a poll needs no Step Functions client")
+
+    Executions(refuse)
+
+
+def test_one_client_is_made_for_all_calls(client: Any, aws: Stubber) -> None:
+    made = []
+
+    def make() -> Any:
+        made.append(client)
+        return client
+
+    executions = Executions(make)
+    for _ in range(2):
+        aws.add_response("stop_execution", {"stopDate": WHEN}, STOP)
+        executions.stop(MACHINE, "c1-0")
+    assert len(made) == 1
+
+
+# start
+
+
+def test_an_execution_is_named_after_its_task(executions: Executions, aws: Stubber) -> None:
+    response = {"executionArn": EXECUTION, "startDate": WHEN}
+    aws.add_response("start_execution", response, START)
+    executions.start(MACHINE, "c1-0", '{"a":1}')
+
+
+def test_an_execution_that_exists_is_started(executions: Executions, aws: Stubber) -> None:
+    """StartExecution answers so when it has ended meanwhile; an earlier attempt arrived."""
+    aws.add_client_error("start_execution", "ExecutionAlreadyExists", expected_params=START)
+    executions.start(MACHINE, "c1-0", '{"a":1}')
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "StateMachineDoesNotExist",
+        "StateMachineDeleting",
+        "ExecutionLimitExceeded",
+        "InvalidExecutionInput",
+        "InvalidName",
+        "AccessDeniedException",
+        "ThrottlingException",
+    ],
+)
+def test_a_refused_start_says_which_error_and_no_more(
+    executions: Executions, aws: Stubber, code: str
+) -> None:
+    aws.add_client_error("start_execution", code, "input was hunter2")
+    with pytest.raises(StartRefused) as caught:
+        executions.start(MACHINE, "c1-0", '{"a":1}')
+    assert str(caught.value) == code
+    assert caught.value.__suppress_context__
+
+
+def test_a_start_that_finds_no_connection_is_refused() -> None:
+    class Unreachable:
+        exceptions = boto3.client("stepfunctions", region_name=REGION).exceptions
+
+        def start_execution(self, **arguments: Any) -> Any:
+            raise ConnectTimeoutError(endpoint_url="https://states")
+
+    with pytest.raises(StartRefused, match="ConnectTimeoutError"):
+        Executions(Unreachable).start(MACHINE, "c1-0", "{}")  # type: ignore[arg-type]
+
+
+# stop
+
+
+def test_a_stop_names_its_reason(executions: Executions, aws: Stubber) -> None:
+    aws.add_response("stop_execution", {"stopDate": WHEN}, STOP)
+    executions.stop(MACHINE, "c1-0")
+
+
+def test_an_execution_that_never_was_is_left_alone(executions: Executions, aws: Stubber) -> None:
+    aws.add_client_error("stop_execution", "ExecutionDoesNotExist", expected_params=STOP)
+    executions.stop(MACHINE, "c1-0")
+
+
+def test_a_stop_that_fails_is_an_error(executions: Executions, aws: Stubber) -> None:
+    aws.add_client_error("stop_execution", "ThrottlingException")
+    with pytest.raises(ClientError, match="Throttling"):
+        executions.stop(MACHINE, "c1-0")
+
+
+@pytest.mark.parametrize(
+    ("machine", "execution"),
+    [
+        (MACHINE, EXECUTION),
+        (
+            "arn:aws-cn:states:cn-north-1:123456789012:stateMachine:stateMachine",
+            "arn:aws-cn:states:cn-north-1:123456789012:execution:stateMachine:c1-0",
+        ),
+    ],
+)
+def test_an_executions_arn_follows_from_its_task(machine: str, execution: str) -> None:
+    assert execution_arn(machine, "c1-0") == execution
+
+
+# describe
+
+
+def described(**fields: Any) -> dict[str, Any]:
+    return {
+        "executionArn": EXECUTION,
+        "stateMachineArn": MACHINE,
+        "startDate": WHEN,
+        "status": "SUCCEEDED",
+        **fields,
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "end"),
+    [
+        ({"output": '{"a": [1, 0.5]}'}, ExecutionEnd("SUCCEEDED", {"a": [1, 0.5]})),
+        ({"output": "null"}, ExecutionEnd("SUCCEEDED")),
+        ({"output": '"text"'}, ExecutionEnd("SUCCEEDED", "text")),
+        ({"status": "RUNNING"}, ExecutionEnd("RUNNING")),
+        (
+            {"status": "FAILED", "error": "KeyError", "cause": "{}"},
+            ExecutionEnd("FAILED", error="KeyError", cause="{}"),
+        ),
+        ({"status": "FAILED"}, ExecutionEnd("FAILED")),
+        ({"status": "TIMED_OUT"}, ExecutionEnd("TIMED_OUT")),
+        (
+            {"status": "ABORTED", "error": "Cancelled", "cause": "tasks/cancel"},
+            ExecutionEnd("ABORTED", error="Cancelled", cause="tasks/cancel"),
+        ),
+    ],
+)
+def test_an_end_is_read_as_it_is_described(
+    executions: Executions, aws: Stubber, fields: dict[str, Any], end: ExecutionEnd
+) -> None:
+    aws.add_response("describe_execution", described(**fields), {"executionArn": EXECUTION})
+    assert executions.describe(EXECUTION) == end
+
+
+# resume
+
+SENT: Final = {"taskToken": "token", "output": '{"sure": {"action": "decline"}}'}
+ANSWER: Final = {"sure": {"action": "decline"}}
+
+
+def test_a_waiting_state_gets_its_answers(executions: Executions, aws: Stubber) -> None:
+    aws.add_response("send_task_success", {}, SENT)
+    assert executions.resume("token", ANSWER) is True
+
+
+@pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"])
+def test_a_token_that_nothing_waits_on_is_no_error(
+    executions: Executions, aws: Stubber, code: str
+) -> None:
+    """A used token, or one of an execution that has ended."""
+    aws.add_client_error("send_task_success", code, expected_params=SENT)
+    assert executions.resume("token", ANSWER) is False
+
+
+@pytest.mark.parametrize("code", ["ThrottlingException", "AccessDeniedException", "InvalidOutput"])
+def test_an_answer_that_was_not_sent_is_an_error(
+    executions: Executions, aws: Stubber, code: str
+) -> None:
+    """The client repeats its update, and the answer is sent again."""
+    aws.add_client_error("send_task_success", code)
+    with pytest.raises(ClientError, match=code):
+        executions.resume("token", ANSWER)

@@ -1,0 +1,335 @@
+"""Steps of workflows, and how their failures leave a worker."""
+
+from __future__ import annotations
+
+import io
+import json
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from aws_lambda_powertools import Logger
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from mcp_tasks import TaskContext, ToolError, tool, workflow_tool
+from mcp_tasks.registry.context import InputDeclined, InputRequired, TaskCancelled
+from mcp_tasks.registry.schema import InvalidArguments
+from mcp_tasks.registry.tool import DECLARATION, FunctionTool, WorkflowTool
+from mcp_tasks.tasks.rows import TaskTable
+from mcp_tasks.workflows.steps import failure, guarded, report_to, run_function, run_step
+from tests.unit.example_task import HOUR, ID, NOW, a_task
+
+SECRET: Final = "hunter2"
+ACCEPTED: Final = {"action": "accept", "content": {"sure": True}}
+
+
+class Confirm(BaseModel):
+    sure: bool
+
+
+class Words(BaseModel):
+    words: int
+
+
+def declared(function: Callable[..., Any]) -> FunctionTool:
+    declaration: FunctionTool = getattr(tool(function), DECLARATION)
+    return declaration
+
+
+# function tools
+
+
+def double(number: int) -> int:
+    """Double a number."""
+    return 2 * number
+
+
+def refuse(reason: str) -> str:
+    """Refuse."""
+    raise ToolError(reason)
+
+
+def confirm(task: TaskContext) -> bool:
+    """Ask."""
+    return task.ask("Sure?", Confirm).sure
+
+
+def crash(secret: str) -> str:
+    """Crash."""
+    raise KeyError(secret)
+
+
+def test_a_function_gives_a_result() -> None:
+    output = run_function(declared(double), {"number": 4}, TaskContext())
+    assert output == {
+        "result": {"content": [{"type": "text", "text": "8"}], "structuredContent": 8}
+    }
+
+
+def test_a_tool_error_of_a_function_is_an_output_and_no_failure() -> None:
+    """So that no Catch clause has to know an exception's name."""
+    output = run_function(declared(refuse), {"reason": "no"}, TaskContext())
+    assert output == {"result": {"content": [{"type": "text", "text": "no"}], "isError": True}}
+
+
+def test_a_question_of_a_function_is_an_output() -> None:
+    output = run_function(declared(confirm), {}, TaskContext())
+    assert set(output) == {"ask"}
+    assert output["ask"]["answer"]["message"] == "Sure?"
+    assert output["ask"]["answer"]["schema"]["properties"]["sure"]["type"] == "boolean"
+    json.dumps(output)
+
+
+def test_a_function_runs_again_with_its_answer() -> None:
+    output = run_function(declared(confirm), {}, TaskContext(answers={"answer": ACCEPTED}))
+    assert output["result"]["structuredContent"] is True
+
+
+def test_a_declined_question_is_a_tool_error() -> None:
+    output = run_function(
+        declared(confirm), {}, TaskContext(answers={"answer": {"action": "decline"}})
+    )
+    assert output["result"]["isError"] is True
+    assert "decline" in output["result"]["content"][0]["text"]
+
+
+def test_arguments_are_checked_again_before_a_function_runs() -> None:
+    """Somebody else may start the state machine."""
+    with pytest.raises(InvalidArguments, match="number:"):
+        run_function(declared(double), {"number": "4"}, TaskContext())
+
+
+# workflow tools
+
+
+def count(task: TaskContext, text: str) -> Words:
+    """Count words."""
+    task.report("counting")
+    return Words(words=len(text.split()))
+
+
+def shout(text: str) -> str:
+    return text.upper()
+
+
+def nothing() -> None:
+    return None
+
+
+def a_workflow(*steps: Callable[..., Any]) -> WorkflowTool:
+    return workflow_tool(
+        "flow",
+        description="Flow.",
+        arguments=Words,
+        definition=Path(__file__),
+        steps=steps,
+    )
+
+
+def test_a_steps_output_is_json() -> None:
+    reports: list[str] = []
+    flow = a_workflow(count, shout, nothing)
+    context = TaskContext(on_report=reports.append)
+    assert run_step(flow, "count", {"text": "a b"}, context) == {"words": 2}
+    assert run_step(flow, "shout", {"text": "a"}, context) == "A"
+    assert run_step(flow, "nothing", {}, context) is None
+    assert reports == ["counting"]
+
+
+def test_a_step_that_the_tool_does_not_have_is_named() -> None:
+    with pytest.raises(LookupError, match="flow has no step 'cuont'; it has count"):
+        run_step(a_workflow(count), "cuont", {}, TaskContext())
+
+
+def test_a_steps_input_is_checked() -> None:
+    with pytest.raises(InvalidArguments, match="text:"):
+        run_step(a_workflow(count), "count", {"txt": "a"}, TaskContext())
+
+
+# reports
+
+
+def test_a_report_reaches_the_row(rows: TaskTable) -> None:
+    rows.create(a_task())
+    report_to(rows, ID, lambda: NOW + 5)("half-way")
+    task = rows.get(ID, NOW + 5)
+    assert (task.status_message, task.last_updated_at) == ("half-way", NOW + 5)
+
+
+def test_a_report_to_a_task_that_is_over_ends_the_step(rows: TaskTable) -> None:
+    """How a cancelled function stops: nobody waits for it any more."""
+    rows.create(a_task())
+    rows.cancel(ID, NOW, "alice")
+    with pytest.raises(TaskCancelled):
+        report_to(rows, ID, lambda: NOW + 1)("late")
+
+
+def test_a_report_to_a_task_that_is_gone_ends_the_step(rows: TaskTable) -> None:
+    rows.create(a_task())
+    with pytest.raises(TaskCancelled):
+        report_to(rows, ID, lambda: NOW + HOUR)("late")
+    with pytest.raises(TaskCancelled):
+        report_to(rows, "c1-0", lambda: NOW)("late")
+
+
+def test_a_tool_cannot_swallow_its_cancellation() -> None:
+    assert not issubclass(TaskCancelled, Exception)
+    assert not issubclass(InputRequired, Exception)
+
+
+# guarded
+
+
+class Recorder:
+    """A logger whose lines can be read."""
+
+    def __init__(self) -> None:
+        self.stream = io.StringIO()
+        self.logger = Logger(service=f"steps-{id(self)}", stream=self.stream)
+
+    @property
+    def text(self) -> str:
+        return self.stream.getvalue()
+
+
+@pytest.fixture
+def log() -> Recorder:
+    return Recorder()
+
+
+def leaving(run: Callable[[], Any], log: Recorder) -> Exception:
+    """What leaves the worker."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011  its class is made for the occasion
+        guarded(run, log.logger)
+    return caught.value
+
+
+def seen(error: Exception) -> str:
+    """All that Lambda writes about an exception: its name, message and traceback."""
+    return "".join(traceback.format_exception(error))
+
+
+def test_an_output_passes_the_guard(log: Recorder) -> None:
+    assert guarded(lambda: {"a": 1}, log.logger) == {"a": 1}
+    assert log.text == ""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError(SECRET),
+        ValueError(SECRET),
+        RuntimeError(SECRET, SECRET),
+        UnicodeDecodeError("utf-8", SECRET.encode(), 0, 1, SECRET),
+        ExceptionGroup(SECRET, [ValueError(SECRET)]),
+    ],
+)
+def test_an_exception_leaves_under_its_name_without_its_words(
+    log: Recorder, error: Exception
+) -> None:
+    """Retry and Catch match the name; the message may quote what the tool was given."""
+
+    def run() -> None:
+        raise error
+
+    left = leaving(run, log)
+    assert type(left).__name__ == type(error).__name__
+    assert type(error).__name__ in str(left)
+    assert SECRET not in str(left)
+    assert SECRET not in seen(left)
+    assert SECRET not in log.text
+
+
+def test_a_chain_of_exceptions_is_cut(log: Recorder) -> None:
+    def run() -> None:
+        try:
+            raise KeyError(SECRET)
+        except KeyError as inner:
+            raise ValueError(SECRET) from inner
+
+    left = leaving(run, log)
+    assert type(left).__name__ == "ValueError"
+    assert SECRET not in seen(left)
+
+
+def test_the_log_tells_where_and_not_what(log: Recorder) -> None:
+    def run() -> None:
+        value = SECRET
+        raise KeyError(value)
+
+    leaving(run, log)
+    (line,) = log.text.splitlines()
+    entry = json.loads(line)
+    assert entry["level"] == "ERROR"
+    assert entry["error"] == "KeyError"
+    assert entry["file"].endswith("test_steps.py")
+    assert entry["line"] == run.__code__.co_firstlineno + 2
+
+
+@given(arguments=st.dictionaries(st.text(min_size=1), st.text("XYZ", min_size=8), min_size=1))
+def test_arguments_that_a_step_refuses_are_not_repeated(arguments: dict[str, str]) -> None:
+    log = Recorder()
+    left = leaving(lambda: run_step(a_workflow(count), "count", arguments, TaskContext()), log)
+    assert type(left).__name__ == "InvalidArguments"
+    for value in arguments.values():
+        assert value not in seen(left)
+        assert value not in log.text
+
+
+def test_an_answer_that_is_not_usable_is_not_repeated(log: Recorder) -> None:
+    answer = {"action": "accept", "content": {"sure": SECRET}}
+    output = run_function(declared(confirm), {}, TaskContext(answers={"answer": answer}))
+    assert output["result"]["isError"] is True
+    assert SECRET not in json.dumps(output)
+
+
+def test_a_tool_errors_message_was_written_for_the_caller(log: Recorder) -> None:
+    def run() -> None:
+        raise ToolError("No such file: a.csv")
+
+    left = leaving(run, log)
+    assert type(left).__name__ == "ToolError"
+    assert "No such file: a.csv" in str(left)
+
+
+@pytest.mark.parametrize("error", [InputDeclined("Sure?", "decline"), type("Own", (ToolError,), {})("x")])
+def test_a_kind_of_tool_error_is_a_tool_error(log: Recorder, error: Exception) -> None:
+    """`outcome` and a state's Catch know one name."""
+
+    def run() -> None:
+        raise error
+
+    assert type(leaving(run, log)).__name__ == "ToolError"
+
+
+def test_a_cancellation_leaves_as_an_exception(log: Recorder) -> None:
+    """A BaseException would end the worker's process, and the next call with a cold start."""
+
+    def run() -> None:
+        raise TaskCancelled
+
+    assert type(leaving(run, log)).__name__ == "TaskCancelled"
+    assert log.text == ""
+
+
+def test_a_step_that_asks_leaves_as_an_exception(log: Recorder) -> None:
+    """Only function tools are run again with answers; a workflow asks through a state."""
+
+    def ask_in_step(task: TaskContext) -> bool:
+        return task.ask("Sure?", Confirm).sure
+
+    left = leaving(lambda: run_step(a_workflow(ask_in_step), "ask_in_step", {}, TaskContext()), log)
+    assert isinstance(left, Exception)
+
+
+@pytest.mark.parametrize("name", ["KeyError", "Own"])
+def test_a_failure_carries_its_name_twice(name: str) -> None:
+    """As its class, which AWS shows; in its message, because the emulator shows nothing else."""
+    error = failure(name, "why: it broke")
+    assert type(error).__name__ == name
+    assert name in str(error)
+    assert "why: it broke" in str(error)

@@ -1,0 +1,272 @@
+"""`tools/call`: within the request, or as a task (server/tools.mdx; tasks.md, "Task Creation")."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import pytest
+from botocore.exceptions import ReadTimeoutError
+
+from tests.unit.aws import real, refusing
+from tests.unit.stack import TASKS, Stack
+
+PARAMS, INTERNAL, CAPABILITY = -32602, -32603, -32021
+NEEDS_TASKS: Final = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+
+WITHOUT_TASKS: Final[dict[str, Any]] = {
+    "nothing": {},
+    "another extension": {"extensions": {"com.example/tasks": {}}},
+    "no extensions": {"extensions": {}},
+    "extensions as a list": {"extensions": [TASKS]},
+    "settings that are no object": {"extensions": {TASKS: True}},
+    "null settings": {"extensions": {TASKS: None}},
+    "an earlier design's capability": {"tasks": {"requests": {"tools": {"call": {}}}}},
+}
+
+
+# within the request
+
+
+def test_a_tool_answers_within_the_request(stack: Stack) -> None:
+    answer = stack.call("echo", {"text": "a", "times": 3})
+    assert answer.result["resultType"] == "complete"
+    assert answer.result["content"] == [{"type": "text", "text": "aaa"}]
+
+
+def test_a_sync_tool_never_becomes_a_task(stack: Stack) -> None:
+    assert stack.call("echo", {"text": "a"}).result["resultType"] == "complete"
+
+
+def test_arguments_may_be_left_out(stack: Stack) -> None:
+    assert stack.post("tools/call", {"name": "routed"}).result["resultType"] == "complete"
+
+
+def test_a_tool_error_is_a_result(stack: Stack) -> None:
+    """tools.mdx, "Error Handling"."""
+    result = stack.call("refuse", {"reason": "no such file"}).result
+    assert result["isError"] is True
+    assert result["content"] == [{"type": "text", "text": "Refused: no such file"}]
+
+
+def test_a_crash_is_an_internal_error_that_tells_nothing(stack: Stack) -> None:
+    answer = stack.call("crash", {"secret": "hunter2"})
+    assert (answer.status, answer.code) == (500, INTERNAL)
+    assert "KeyError" in answer.error["message"]
+    assert "hunter2" not in json.dumps(answer.message)
+    assert "Traceback" not in json.dumps(answer.message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({}, "text"),
+        ({"text": 5}, "text"),
+        ({"text": None}, "text"),
+        ({"text": "a", "times": "5"}, "times"),
+        ({"text": "a", "times": 1.5}, "times"),
+        ({"text": "a", "times": True}, "times"),
+        ({"text": "a", "tiems": 2}, "tiems"),
+    ],
+)
+def test_bad_arguments_are_a_result_that_names_the_field(
+    stack: Stack, arguments: dict[str, Any], field: str
+) -> None:
+    """tools.mdx: input validation is a tool execution error, so that a model can correct itself."""
+    answer = stack.call("echo", arguments)
+    assert answer.status == 200
+    assert answer.result["isError"] is True
+    assert f"{field}:" in answer.result["content"][0]["text"]
+
+
+def test_a_bad_argument_is_not_repeated_in_the_error(stack: Stack) -> None:
+    result = stack.call("echo", {"text": ["hunter2"]}).result
+    assert "hunter2" not in json.dumps(result)
+
+
+def test_every_bad_field_is_named_at_once(stack: Stack) -> None:
+    text = stack.call("echo", {"times": "x", "more": 1}).result["content"][0]["text"]
+    assert all(f"{field}:" in text for field in ("text", "times", "more"))
+
+
+@pytest.mark.parametrize("name", ["nothing", "", "ECHO", "echo ", "__class__", "x" * 10_000])
+def test_an_unknown_tool_is_invalid_params(stack: Stack, name: str) -> None:
+    """tools.mdx, "Error Handling": a protocol error."""
+    answer = stack.call(name, headers={"Mcp-Name": "=?base64?" + _base64(name) + "?="})
+    assert (answer.status, answer.code) == (400, PARAMS)
+    assert "Unknown tool" in answer.error["message"]
+    assert len(answer.error["message"]) < 200
+    assert stack.calls.made == []
+
+
+@pytest.mark.parametrize("name", [None, 5, ["echo"], {}])
+def test_a_tool_name_that_is_no_string_is_invalid_params(stack: Stack, name: object) -> None:
+    answer = stack.post("tools/call", {"name": name, "arguments": {}})
+    assert (answer.status, answer.code) == (400, PARAMS)
+    assert "name" in answer.error["message"]
+
+
+@pytest.mark.parametrize("arguments", [None, [], "text", 5])
+def test_arguments_that_are_no_object_are_invalid_params(stack: Stack, arguments: object) -> None:
+    answer = stack.post("tools/call", {"name": "count", "arguments": arguments})
+    assert (answer.status, answer.code) == (400, PARAMS)
+    assert "arguments" in answer.error["message"]
+    assert stack.calls.made == []
+
+
+# as a task
+
+
+def test_a_task_is_created_with_what_its_tool_declares(stack: Stack) -> None:
+    result = stack.call("count", {"upto": 3}).result
+    assert result["resultType"] == "task"
+    assert result["status"] == "working"
+    assert result["ttlMs"] == 3_600_000
+    assert result["pollIntervalMs"] == 3_000
+    assert result["createdAt"] == result["lastUpdatedAt"]
+    assert result["taskId"].startswith("c1-")
+
+
+def test_a_task_is_readable_before_its_handle_is_returned(stack: Stack) -> None:
+    """tasks.md, "Task Creation"; here by order: the write comes first, and reads are consistent."""
+    task_id = stack.created("count", {"upto": 3})
+    assert stack.calls.operations == ["put_item", "start_execution"]
+    assert stack.task(task_id)["status"] == "working"
+
+
+def test_the_execution_gets_the_arguments_byte_for_byte_the_same_each_time(stack: Stack) -> None:
+    """A start that is repeated must carry the same input, or AWS refuses it."""
+    stack.call("count", {"upto": 3, "ask": True})
+    stack.call("count", {"ask": True, "upto": 3})
+    first, second = (c for c in stack.calls.made if c.operation == "start_execution")
+    assert first.arguments["input"] == second.arguments["input"] == '{"ask":true,"upto":3}'
+
+
+@pytest.mark.parametrize("tool", ["wait", "review", "orders"])
+@pytest.mark.parametrize("capabilities", WITHOUT_TASKS.values(), ids=WITHOUT_TASKS)
+def test_a_required_task_is_refused_to_a_client_without_the_extension(
+    stack: Stack, tool: str, capabilities: dict[str, Any]
+) -> None:
+    """tasks.md, "Capability Negotiation": -32021 naming the extension."""
+    answer = stack.call(tool, {"text": "a", "item": "a"}, capabilities=capabilities)
+    assert (answer.status, answer.code) == (400, CAPABILITY)
+    assert answer.error["data"] == NEEDS_TASKS
+    assert stack.calls.made == []
+    assert stack.rows == []
+
+
+@pytest.mark.parametrize("capabilities", WITHOUT_TASKS.values(), ids=WITHOUT_TASKS)
+def test_an_optional_task_runs_within_the_request_for_a_client_without_the_extension(
+    stack: Stack, capabilities: dict[str, Any]
+) -> None:
+    """tasks.md: CreateTaskResult must not be returned to such a client."""
+    answer = stack.call("count", {"upto": 3}, capabilities=capabilities)
+    assert answer.result["resultType"] == "complete"
+    assert answer.result["structuredContent"] == {"total": 6}
+    assert stack.calls.made == []
+
+
+def test_settings_of_the_extension_are_ignored(stack: Stack) -> None:
+    capabilities = {"extensions": {TASKS: {"later": True}}}
+    assert stack.created("count", {"upto": 1}, capabilities=capabilities)
+
+
+def test_a_question_within_the_request_needs_the_extension(stack: Stack) -> None:
+    """Only a task can ask; a client that knows none is told what it lacks."""
+    answer = stack.call("count", {"upto": 3, "ask": True}, capabilities={"elicitation": {}})
+    assert (answer.status, answer.code) == (400, CAPABILITY)
+    assert answer.error["data"] == NEEDS_TASKS
+
+
+def test_bad_arguments_leave_no_row_and_start_nothing(stack: Stack) -> None:
+    answer = stack.call("count", {"upto": "3"})
+    assert answer.result["resultType"] == "complete"
+    assert answer.result["isError"] is True
+    assert "upto:" in answer.result["content"][0]["text"]
+    assert stack.calls.made == []
+    assert stack.rows == []
+
+
+@pytest.mark.parametrize("tool", ["review"])
+def test_arguments_larger_than_an_execution_takes_leave_no_row(stack: Stack, tool: str) -> None:
+    """Step Functions: 256 KiB. Refused before, so that no row says that it works."""
+    answer = stack.call(tool, {"text": "x" * 300_000})
+    assert (answer.status, answer.code) == (400, PARAMS)
+    assert "262144" in answer.error["message"]
+    assert stack.rows == []
+    assert stack.calls.made == []
+
+
+def test_a_task_keeps_an_earlier_designs_parameter_out(stack: Stack) -> None:
+    """SEP-2663, "Backward Compatibility": a `task` parameter is ignored."""
+    params = {"name": "count", "arguments": {"upto": 1}, "task": {"ttl": 5}}
+    assert stack.post("tools/call", params).result["ttlMs"] == 3_600_000
+    without = stack.post("tools/call", params, capabilities={})
+    assert without.result["resultType"] == "complete"
+
+
+# when AWS does not do as it is told
+
+
+REFUSALS: Final = [
+    "StateMachineDoesNotExist",
+    "ExecutionLimitExceeded",
+    "InvalidExecutionInput",
+    "AccessDeniedException",
+    "ThrottlingException",
+]
+
+
+@pytest.mark.parametrize("code", REFUSALS)
+def test_a_start_that_is_refused_fails_the_row_and_the_call(stack: Stack, code: str) -> None:
+    """DESIGN, decision 2: no row may go on saying that something works."""
+    stack.calls.instead["start_execution"] = refusing("stepfunctions", code)
+    answer = stack.call("count", {"upto": 3})
+    assert (answer.status, answer.code) == (500, INTERNAL)
+    assert "could not be started" in answer.error["message"]
+    assert code not in json.dumps(answer.message)
+    (row,) = stack.rows
+    assert row["status"] == {"S": "failed"}
+    assert json.loads(row["error"]["S"])["code"] == INTERNAL
+
+
+def test_a_start_that_times_out_fails_the_row_and_the_call(stack: Stack) -> None:
+    def time_out(**arguments: Any) -> Any:
+        raise ReadTimeoutError(endpoint_url="https://states")
+
+    stack.calls.instead["start_execution"] = time_out
+    assert stack.call("count", {"upto": 3}).code == INTERNAL
+    assert [row["status"]["S"] for row in stack.rows] == ["failed"]
+
+
+def test_an_execution_that_was_started_already_is_started(stack: Stack) -> None:
+    """StartExecution: a start repeated after a lost answer meets its own execution."""
+    stack.calls.instead["start_execution"] = refusing("stepfunctions", "ExecutionAlreadyExists")
+    task_id = stack.created("count", {"upto": 3})
+    assert stack.task(task_id)["status"] == "working"
+
+
+def test_a_create_whose_first_answer_was_lost_starts_all_the_same(stack: Stack) -> None:
+    """botocore repeats the PutItem, whose condition then meets the row that it wrote itself."""
+
+    def lost(**arguments: Any) -> Any:
+        real("dynamodb").put_item(**arguments)
+        return real("dynamodb").put_item(**arguments)
+
+    stack.calls.instead["put_item"] = lost
+    task_id = stack.created("count", {"upto": 3})
+    assert stack.calls.operations == ["put_item", "start_execution"]
+    assert stack.task(task_id)["status"] == "working"
+
+
+def test_a_row_that_cannot_be_written_starts_nothing(stack: Stack) -> None:
+    stack.calls.instead["put_item"] = refusing("dynamodb", "InternalServerError")
+    answer = stack.call("count", {"upto": 3})
+    assert (answer.status, answer.code) == (500, INTERNAL)
+    assert stack.calls.operations == ["put_item"]
+
+
+def _base64(text: str) -> str:
+    import base64
+
+    return base64.b64encode(text.encode()).decode()
