@@ -1,12 +1,15 @@
 """The CDK app: one stack.
 
 Context (`-c key=value`):
-    profile   aws (default) or local
-    tools     the tools folder; functions/tools by default
-    stack     the stack's name, which begins its resources' names; mcp-tasks by default
-    cell      the stack's name among others, in its task ids; c1 by default
-    auth      iam (default: callers sign with SigV4) or none (anybody; must be asked for)
-    origins   browsers' origins that may call, separated by spaces; none by default
+    profile      aws (default) or local
+    tools        the tools folder; functions/tools by default
+    stack        the stack's name, which begins its resources' names; mcp-tasks by default
+    cell         the stack's name among others, in its task ids; c1 by default. Choose it once:
+                 tasks that run when it changes are not heard of again
+    auth         iam (default: callers sign with SigV4) or none (anybody; must be asked for)
+    origins      browsers' origins that may call, separated by spaces; none by default
+    access_log   on or off (default). API Gateway writes access logs only in an account and region
+                 whose settings name a role for it, and a stack should not change those
 """
 
 from __future__ import annotations
@@ -16,23 +19,29 @@ import sys
 from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks
 
-from .bundle import ROOT, BundleError
+from .bundle import ROOT, BundleError, bundled
+from .catalogue import discover
 from .settings import Settings
 from .stack import McpTasksStack
 
 
-def main() -> None:
-    """Build the app from the context."""
-    app = App()
+def synthesize(app: App) -> None:
+    """Build the app from its context.
+
+    Raises ValueError for what cannot be deployed, BundleError, and RuntimeError for findings of
+    cdk-nag, which are printed.
+    """
     settings = Settings.from_context(app.node.try_get_context, ROOT)
-    McpTasksStack(app, settings)
-    if settings.profile.checked:
-        Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    app.synth()
+    catalogue = discover(settings.tools)
+    with bundled(catalogue, settings.tools, settings.profile.target) as bundle:
+        McpTasksStack(app, settings, catalogue, bundle)
+        if settings.profile.checked:
+            Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+        app.synth()
 
 
 if __name__ == "__main__":
     try:
-        main()
+        synthesize(App())
     except (BundleError, ValueError) as error:
         sys.exit(f"error: {error}")

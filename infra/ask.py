@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from aws_cdk import Duration
-from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from .functions import FunctionCode
+from .grants import allow_executions
 from .table import TasksTable
 
 
@@ -26,9 +28,6 @@ class AskFunction(Construct):
         )
         table.grant(self.function, "dynamodb:GetItem", "dynamodb:UpdateItem")
 
-    def grant_stop(self, executions: list[str]) -> None:
-        """Let it stop a task whose client cannot be asked."""
-        if executions:
-            self.function.add_to_role_policy(
-                iam.PolicyStatement(actions=["states:StopExecution"], resources=executions)
-            )
+    def allow_stop(self, executions: Sequence[str]) -> None:
+        """Let it stop the execution of a task whose client cannot be asked."""
+        allow_executions(self.function, ["states:StopExecution"], executions)

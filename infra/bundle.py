@@ -19,6 +19,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,9 +32,10 @@ from mcp_tasks.registry.catalogue import FILE_NAME, Catalogue  # noqa: E402
 
 REQUIREMENTS = FUNCTIONS / "requirements.txt"
 CACHE = ROOT / ".local" / "bundles"
-GLIBC = ("2_34", "2_28", "2_17")
-"""What wheels may ask of Amazon Linux 2023, which has 2.34."""
+MANYLINUX = (*(f"manylinux_2_{minor}" for minor in range(34, 16, -1)), "manylinux2014")
+"""What wheels may ask for, best first: Amazon Linux 2023 has glibc 2.34."""
 HANDLERS = ("api", "worker", "ask", "finish")
+IGNORED = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 
 
 class BundleError(Exception):
@@ -48,48 +51,41 @@ class Target:
     """Of Linux, as wheels name it (`aarch64`); None for this machine."""
 
 
-def build(catalogue: Catalogue, tools: Path, target: Target) -> Path:
-    """Build the bundle and return its folder; dependencies are kept between builds."""
-    folder = CACHE / f"code-{_name(target)}-{hashlib.sha256(str(tools).encode()).hexdigest()[:8]}"
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(_dependencies(target), folder)
-    ignore = shutil.ignore_patterns("__pycache__", "*.pyc")
-    for name in (*HANDLERS, "mcp_tasks"):
-        shutil.copytree(FUNCTIONS / name, folder / name, ignore=ignore)
-    shutil.copytree(tools, folder / "tools", ignore=ignore)
-    catalogue.write(folder / FILE_NAME)
-    if sys.version_info[:2] == target.python:
-        # Halves the cold start. Unchecked hashes, so that the same code gives the same asset.
-        compileall.compile_dir(
-            folder,
-            quiet=1,
-            workers=os.cpu_count() or 1,
-            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
-            stripdir=str(folder),
-        )
-    return folder
+@contextmanager
+def bundled(catalogue: Catalogue, tools: Path, target: Target) -> Iterator[Path]:
+    """Build the bundle in a folder of its own, which goes when the CDK has copied it."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    dependencies = _dependencies(target)
+    with tempfile.TemporaryDirectory(dir=CACHE, prefix="code-") as temporary:
+        folder = Path(temporary) / "code"
+        shutil.copytree(dependencies, folder)
+        for name in (*HANDLERS, "mcp_tasks"):
+            shutil.copytree(FUNCTIONS / name, folder / name, ignore=IGNORED)
+        shutil.copytree(tools, folder / "tools", ignore=IGNORED)
+        catalogue.write(folder / FILE_NAME)
+        if sys.version_info[:2] == target.python:
+            # Halves the cold start. Unchecked hashes, so that the same code gives the same asset.
+            compileall.compile_dir(
+                folder,
+                quiet=1,
+                workers=os.cpu_count() or 1,
+                invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+                stripdir=str(folder),
+            )
+        yield folder
 
 
 def _dependencies(target: Target) -> Path:
-    """Install the locked dependencies once per lock file and target."""
-    lock = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:16]
-    done = CACHE / f"dependencies-{_name(target)}-{lock}"
+    """Install the locked dependencies, once per lock file and way to install them."""
+    options = _pip_options(target)
+    key = hashlib.sha256(REQUIREMENTS.read_bytes() + " ".join(options).encode()).hexdigest()[:16]
+    done = CACHE / f"dependencies-{_name(target)}-{key}"
     if done.is_dir():
         return done
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE) as temporary:
+    with tempfile.TemporaryDirectory(dir=CACHE, prefix="pip-") as temporary:
         folder = Path(temporary) / "dependencies"
-        command = [
-            *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
-            *("--no-compile", "--require-hashes", "--target", str(folder)),
-            *("-r", str(REQUIREMENTS)),
-        ]
-        if target.architecture is not None:
-            version = ".".join(map(str, target.python))
-            command += ["--only-binary=:all:", "--python-version", version]
-            command += ["--implementation", "cp"]
-            for glibc in GLIBC:
-                command += ["--platform", f"manylinux_{glibc}_{target.architecture}"]
+        command = [sys.executable, "-m", "pip", "install", "--quiet", *options]
+        command += ["-r", str(REQUIREMENTS), "--target", str(folder)]
         run = subprocess.run(command, capture_output=True, text=True, check=False)
         if run.returncode:
             raise BundleError(
@@ -97,10 +93,24 @@ def _dependencies(target: Target) -> Path:
                 f"{run.stderr.strip()}\n"
                 "Every dependency of a tool needs a wheel for that platform."
             )
-        for metadata in folder.glob("bin"):
-            shutil.rmtree(metadata)
-        folder.rename(done)
+        shutil.rmtree(folder / "bin", ignore_errors=True)
+        try:
+            folder.rename(done)
+        except OSError:
+            if not done.is_dir():
+                raise
+            # Somebody else was faster; a folder appears under this name whole or not at all.
     return done
+
+
+def _pip_options(target: Target) -> list[str]:
+    options = ["--disable-pip-version-check", "--no-compile", "--require-hashes"]
+    if target.architecture is not None:
+        options += ["--only-binary=:all:", "--implementation", "cp"]
+        options += ["--python-version", ".".join(map(str, target.python))]
+        for manylinux in MANYLINUX:
+            options += ["--platform", f"{manylinux}_{target.architecture}"]
+    return options
 
 
 def _name(target: Target) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from aws_cdk import Duration
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
-from aws_cdk import aws_iam as iam
-from aws_cdk import aws_lambda_destinations as destinations
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from .functions import FunctionCode
+from .grants import allow_executions
 from .nag import acknowledge
 from .table import TasksTable
 from .tools import ToolWorkflows
@@ -45,15 +45,22 @@ class FinishFunction(Construct):
             environment={"TASKS_TABLE": table.name},
             timeout=Duration.seconds(30),
         )
-        # The function failed three times: throttled, or a fault of ours.
-        function.configure_async_invoke(
-            retry_attempts=2, on_failure=destinations.SqsDestination(undelivered)
-        )
         table.grant(function, "dynamodb:GetItem", "dynamodb:UpdateItem")
-        function.add_to_role_policy(
-            iam.PolicyStatement(
-                actions=["states:DescribeExecution"], resources=workflows.executions
-            )
+        allow_executions(function, ["states:DescribeExecution"], workflows.executions)
+        undelivered.grant(function, "sqs:SendMessage")
+        # The function failed three times: throttled, or a fault of ours. (The CDK's own destination
+        # construct would allow more than to send.)
+        lambda_.CfnEventInvokeConfig(
+            self,
+            "OnFailure",
+            function_name=function.function_name,
+            qualifier="$LATEST",
+            maximum_retry_attempts=2,
+            destination_config=lambda_.CfnEventInvokeConfig.DestinationConfigProperty(
+                on_failure=lambda_.CfnEventInvokeConfig.OnFailureProperty(
+                    destination=undelivered.queue_arn
+                )
+            ),
         )
         events.Rule(
             self,
@@ -61,7 +68,12 @@ class FinishFunction(Construct):
             event_pattern=events.EventPattern(
                 source=["aws.states"],
                 detail_type=["Step Functions Execution Status Change"],
-                detail={"status": ENDS, "stateMachineArn": workflows.event_patterns},
+                detail={
+                    "status": ENDS,
+                    "stateMachineArn": workflows.event_patterns,
+                    # A state machine that exists already also runs for others.
+                    "name": [{"prefix": workflows.execution_prefix}],
+                },
             ),
             targets=[
                 # EventBridge could not hand the event to Lambda.

@@ -11,6 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from .nag import acknowledge
 from .profile import Profile
 
 LOG_RETENTION = logs.RetentionDays.ONE_MONTH
@@ -19,8 +20,7 @@ LOG_RETENTION = logs.RetentionDays.ONE_MONTH
 class FunctionCode:
     """The bundle, from which every function takes its handler."""
 
-    def __init__(self, scope: Construct, folder: Path, profile: Profile) -> None:
-        self._scope = scope
+    def __init__(self, folder: Path, profile: Profile) -> None:
         self._code = lambda_.Code.from_asset(str(folder))
         self._profile = profile
 
@@ -40,7 +40,7 @@ class FunctionCode:
         )
         role = iam.Role(scope, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         log_group.grant_write(role)
-        return lambda_.Function(
+        function = lambda_.Function(
             scope,
             "Function",
             description=description,
@@ -60,3 +60,10 @@ class FunctionCode:
                 **environment,
             },
         )
+        acknowledge(
+            function,
+            "AwsSolutions-L1",
+            "Python 3.13, for which the dependencies are locked and built; the next version is a "
+            "change of both",
+        )
+        return function

@@ -1,15 +1,19 @@
 """Where a stack goes: to AWS, or to an emulator on one machine.
 
-`LOCAL` lists every way in which the two differ. Each is something that the emulator cannot do;
-a test compares the two templates and fails on any other difference.
+`AWS` and `LOCAL` list every way in which the two differ. Each is something that the emulator cannot
+do, or that a server which only this machine can reach does not need; a test compares the two
+templates and fails on any other difference.
 """
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from typing import Literal
 
 from .bundle import Target
+
+Auth = Literal["iam", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +22,13 @@ class Profile:
 
     name: str
     target: Target
+    """What the functions' code is built for."""
+    auth: Auth
+    """Who may call, unless `-c auth=` says otherwise."""
     allowed_origins: tuple[str, ...]
+    """The browsers' pages that may call, besides those of `-c origins=`."""
     reserved_concurrency: int | None
+    """How many instances of each function may run."""
     checked: bool
     """Whether `cdk synth` runs cdk-nag."""
 
@@ -27,6 +36,8 @@ class Profile:
 AWS = Profile(
     name="aws",
     target=Target(python=(3, 13), architecture="aarch64"),
+    # Nobody gets in by default: an open server must be asked for.
+    auth="iam",
     allowed_origins=(),
     reserved_concurrency=None,
     checked=True,
@@ -36,9 +47,12 @@ LOCAL = Profile(
     name="local",
     # The emulator runs every Python function in its own interpreter, on this machine.
     target=Target(python=(sys.version_info[0], sys.version_info[1]), architecture=None),
+    # The emulator listens on 127.0.0.1: whoever can call it can do all else here, too.
+    auth="none",
     # Pages of this machine: nobody else can reach a server that listens on 127.0.0.1.
     allowed_origins=("http://localhost:*", "http://127.0.0.1:*"),
     # The emulator starts a process for each of a first burst of calls, which takes seconds.
     reserved_concurrency=4,
+    # The same constructs, which the AWS profile has checked.
     checked=False,
 )

@@ -6,11 +6,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from .profile import AWS, LOCAL, Profile
-
-Auth = Literal["iam", "none"]
+from .profile import AWS, LOCAL, Auth, Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +21,7 @@ class Settings:
     cell: str
     auth: Auth
     allowed_origins: tuple[str, ...]
+    access_log: bool
 
     @classmethod
     def from_context(cls, context: Callable[[str], Any], root: Path) -> Settings:
@@ -31,10 +30,8 @@ class Settings:
         profile = profiles.get(context("profile") or AWS.name)
         if profile is None:
             raise ValueError(f"-c profile={context('profile')}: one of {', '.join(profiles)}")
-        # Nobody gets in by default: an open server must be asked for. The emulator is this
-        # machine's alone.
         auth: Auth
-        match context("auth") or ("none" if profile is LOCAL else "iam"):
+        match context("auth") or profile.auth:
             case "iam":
                 auth = "iam"
             case "none":
@@ -52,5 +49,15 @@ class Settings:
         tools = (root / (context("tools") or "functions/tools")).resolve()
         if not tools.is_dir():
             raise ValueError(f"-c tools={context('tools')}: there is no folder {tools}")
-        origins = tuple((context("origins") or "").split())
-        return cls(profile, tools, stack, cell, auth, profile.allowed_origins + origins)
+        access_log = context("access_log") or "off"
+        if access_log not in ("on", "off"):
+            raise ValueError(f"-c access_log={access_log}: on or off")
+        return cls(
+            profile=profile,
+            tools=tools,
+            stack=stack,
+            cell=cell,
+            auth=auth,
+            allowed_origins=(*profile.allowed_origins, *(context("origins") or "").split()),
+            access_log=access_log == "on",
+        )

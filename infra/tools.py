@@ -1,15 +1,11 @@
 """A state machine, its role and its worker for every tool that runs as a task.
 
 Adding a file or a folder to the tools folder is all it takes: `Catalogue.discover` finds it, and
-this construct builds what it needs.
+this construct builds what it needs. A state machine that exists already needs nothing.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from aws_cdk import ArnFormat, Duration, Stack
@@ -19,16 +15,14 @@ from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from mcp_tasks.registry.catalogue import Catalogue
-from mcp_tasks.registry.tool import LAMBDA_LIMIT, Tool, WorkflowTool
+from mcp_tasks.registry.tool import Tool, WorkflowTool
 
 from .ask import AskFunction
+from .definition import ASK, WORKER, Definition, worker_timeout
 from .functions import FunctionCode
+from .grants import allow_declared, role_of
 from .nag import acknowledge
 from .table import TasksTable
-
-FUNCTION_TASK = Path(__file__).with_name("function_task.asl.json")
-ONE_YEAR = timedelta(days=365)
-"""How long an execution may run (Step Functions developer guide, "Quotas")."""
 
 
 class ToolWorkflows(Construct):
@@ -42,122 +36,112 @@ class ToolWorkflows(Construct):
         table: TasksTable,
         ask: AskFunction,
         catalogue: Catalogue,
+        cell: str,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.name_prefix = f"{Stack.of(self).stack_name}-"
-        self.foreign = [e.state_machine_arn for e in catalogue if e.state_machine_arn]
+        self.execution_prefix = f"{cell}-"
+        self._foreign = [e.state_machine_arn for e in catalogue if e.state_machine_arn]
+        self._own = []
         for entry in catalogue:
             if entry.task != "forbidden" and entry.state_machine_arn is None:
-                ToolWorkflow(self, entry.load(), self.name_prefix, code, table, ask)
-        ask.grant_stop(self.executions)
+                ToolWorkflow(self, entry.load(), self._name(entry.name), code, table, ask)
+                self._own.append(self._arn(entry.name))
+        ask.allow_stop(self.executions)
 
     @property
     def arn_prefix(self) -> str:
         """What a tool's name completes to its state machine's ARN."""
-        return self._arn("stateMachine", self.name_prefix)
+        return self._arn("")
 
     @property
     def state_machines(self) -> list[str]:
-        """IAM resources: the stack's state machines, and those that exist elsewhere."""
-        return [f"{self.arn_prefix}*", *self.foreign]
+        """The state machines' ARNs."""
+        return [*self._own, *self._foreign]
 
     @property
     def executions(self) -> list[str]:
-        """IAM resources: the executions of `state_machines`."""
+        """IAM resources: the executions that are tasks of this cell."""
         return [
-            f"{self._arn('execution', self.name_prefix)}*",
-            *(f"{arn.replace(':stateMachine:', ':execution:', 1)}:*" for arn in self.foreign),
+            f"{arn.replace(':stateMachine:', ':execution:', 1)}:{self.execution_prefix}*"
+            for arn in self.state_machines
         ]
 
     @property
     def event_patterns(self) -> list[Any]:
-        """EventBridge matchers of the state machines' ARNs."""
-        return [{"prefix": self.arn_prefix}, *self.foreign]
+        """EventBridge matchers of the state machines' ARNs; a pattern has 2048 characters."""
+        return [{"prefix": self.arn_prefix}, *self._foreign]
 
-    def _arn(self, resource: str, name: str) -> str:
+    def _name(self, tool: str) -> str:
+        return f"{Stack.of(self).stack_name}-{tool}"
+
+    def _arn(self, tool: str) -> str:
         return Stack.of(self).format_arn(
             service="states",
-            resource=resource,
-            resource_name=name,
+            resource="stateMachine",
+            resource_name=self._name(tool),
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
 
 
 class ToolWorkflow(Construct):
-    """One tool's state machine and worker."""
+    """One tool's state machine, which may call its own worker, and `ask`, if it does."""
 
     def __init__(
         self,
         scope: Construct,
         tool: Tool,
-        name_prefix: str,
+        name: str,
         code: FunctionCode,
         table: TasksTable,
         ask: AskFunction,
     ) -> None:
-        super().__init__(scope, _construct_id(tool))
+        super().__init__(scope, tool.name)
+        definition = Definition.of(tool)
+        functions = {}
+        if ASK in definition.placeholders:
+            functions[ASK] = ask.function
+        if WORKER in definition.placeholders:
+            functions[WORKER] = self._worker(tool, code, table)
+        arns = {name: function.function_arn for name, function in functions.items()}
         role = iam.Role(
             self, "StateMachineRole", assumed_by=iam.ServicePrincipal("states.amazonaws.com")
         )
-        substitutions = {"ask": ask.function.function_arn}
-        ask.function.grant_invoke(role)
-        if not isinstance(tool, WorkflowTool) or tool.steps:
-            worker = self._worker(tool, code, table)
-            worker.grant_invoke(role)
-            substitutions["worker"] = worker.function_arn
+        if arns:
+            role.add_to_policy(
+                iam.PolicyStatement(
+                    actions=["lambda:InvokeFunction"], resources=list(arns.values())
+                )
+            )
+        if isinstance(tool, WorkflowTool):
+            allow_declared(role, tool.name, tool.state_permissions)
         state_machine = sfn.StateMachine(
             self,
             "StateMachine",
-            state_machine_name=f"{name_prefix}{tool.name}",
+            state_machine_name=name,
             state_machine_type=sfn.StateMachineType.STANDARD,
-            definition_body=sfn.DefinitionBody.from_string(_definition(tool)),
-            definition_substitutions=substitutions,
+            definition_body=sfn.DefinitionBody.from_string(definition.text),
+            definition_substitutions=arns,
             role=role,
         )
         acknowledge(
             state_machine,
             "AwsSolutions-SF1",
-            "Step Functions keeps the history of a Standard execution for 90 days; a second copy "
-            "in CloudWatch would hold arguments and answers",
+            "Step Functions keeps a Standard execution's history for 90 days; logging it again is "
+            "charged per event, and lets the role change the delivery of every log",
         )
         acknowledge(
             state_machine, "AwsSolutions-SF2", "Tracing is a fork's choice; it is charged per trace"
         )
-        acknowledge(
-            role,
-            "AwsSolutions-IAM5",
-            "grant_invoke includes the function's versions; the function is this tool's own",
-        )
 
     def _worker(self, tool: Tool, code: FunctionCode, table: TasksTable) -> lambda_.Function:
-        scope = Construct(self, "Worker")
-        # The state's timeout comes first, so that a tool that runs over its time is named so.
-        timeout = min(tool.timeout + timedelta(seconds=5), LAMBDA_LIMIT)
         worker = code.function(
-            scope,
+            Construct(self, "Worker"),
             "worker",
             description=f"Runs the tool {tool.name}",
             environment={"TASKS_TABLE": table.name, "TOOL": tool.name},
-            timeout=Duration.seconds(int(timeout.total_seconds())),
+            timeout=Duration.seconds(worker_timeout(tool)),
             memory_mb=tool.memory_mb,
         )
         table.grant(worker, "dynamodb:UpdateItem")
-        for statement in tool.permissions:
-            worker.add_to_role_policy(iam.PolicyStatement(**statement))
+        allow_declared(role_of(worker), tool.name, tool.permissions)
         return worker
-
-
-def _definition(tool: Tool) -> str:
-    """The tool's Amazon States Language, with the limits that a definition left out."""
-    own = tool.definition_file if isinstance(tool, WorkflowTool) else None
-    file = own or FUNCTION_TASK
-    definition: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    # An execution must not outlive its task.
-    definition.setdefault("TimeoutSeconds", int(min(tool.ttl, ONE_YEAR).total_seconds()))
-    if own is None:
-        definition["States"]["Run"]["TimeoutSeconds"] = int(tool.timeout.total_seconds())
-    return json.dumps(definition)
-
-
-def _construct_id(tool: Tool) -> str:
-    return re.sub("[^A-Za-z0-9]", "", tool.name.title())

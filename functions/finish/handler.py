@@ -20,7 +20,7 @@ deployment = Deployment(os.environ)
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
-    """Write the end of the task; an error is retried by EventBridge and then kept in a queue."""
+    """Write the task's end; Lambda repeats a failure twice, then keeps the event in a queue."""
     detail = event["detail"]
     status = finish(detail, deployment.rows, deployment.executions, deployment.catalogue, now_ms())
     logger.info("finished", task_id=detail["name"], execution=detail["status"], task=status)

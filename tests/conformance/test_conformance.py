@@ -39,9 +39,9 @@ def suite() -> Path:
 def test_every_check_of_the_scenario_passes(
     scenario: str, suite: Path, conformance_stack: LocalStack, tmp_path: Path
 ) -> None:
-    command = [suite, "server", "--url", conformance_stack.url, "--scenario", scenario]
+    where = ["--url", conformance_stack.url, "--output-dir", str(tmp_path)]
     done = subprocess.run(
-        [*command, "--output-dir", tmp_path],
+        [str(suite), "server", "--scenario", scenario, *where],
         env=tool_environment(),
         capture_output=True,
         text=True,

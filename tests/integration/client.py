@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from email.message import Message
 from typing import Any
 
 from tests import wire
@@ -24,7 +25,7 @@ class Answer:
     """An HTTP answer, and the JSON-RPC message in it."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: Message
     body: bytes
 
     @property

@@ -34,6 +34,9 @@ DECLARATION: Final = "__mcp_tool__"
 """The attribute under which `@tool` leaves its declaration on the function."""
 
 LAMBDA_LIMIT: Final = timedelta(minutes=15)
+_STATE_MACHINE: Final = re.compile(
+    r"arn:aws[a-z-]*:states:[a-z0-9-]+:[0-9]{12}:stateMachine:[A-Za-z0-9_.+=@-]{1,80}"
+)
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,48}")
 
 
@@ -136,6 +139,7 @@ class WorkflowTool(Tool):
     definition_file: Path | None = None
     state_machine_arn: str | None = None
     steps: Mapping[str, Step] = field(default_factory=dict)
+    state_permissions: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -143,7 +147,14 @@ class WorkflowTool(Tool):
             raise ValueError(f"{self.name}: give a definition file or a state machine's ARN")
         if self.definition_file is not None and not self.definition_file.is_file():
             raise ValueError(f"{self.name}: there is no file {self.definition_file}")
-        if self.state_machine_arn is not None and self.steps:
+        if self.state_machine_arn is None:
+            return
+        if not _STATE_MACHINE.fullmatch(self.state_machine_arn):
+            raise ValueError(
+                f"{self.name}: {self.state_machine_arn!r} is no state machine's ARN; versions and "
+                "aliases cannot be wrapped"
+            )
+        if self.steps or self.state_permissions:
             raise ValueError(f"{self.name}: a state machine that exists already has its own steps")
 
 
@@ -226,6 +237,7 @@ def workflow_tool(
     definition: Path | None = None,
     state_machine_arn: str | None = None,
     steps: Sequence[Callable[..., Any]] = (),
+    state_permissions: Sequence[Mapping[str, Any]] = (),
     title: str | None = None,
     annotations: Mapping[str, Any] | None = None,
     ttl: timedelta = timedelta(days=1),
@@ -247,6 +259,9 @@ def workflow_tool(
             `steps`, `${ask}` for the one that asks the client.
         state_machine_arn: instead of a definition, a state machine that exists already.
         steps: the functions that the definition's states call, by their names.
+        permissions: IAM statements for the function that runs the steps.
+        state_permissions: IAM statements for the state machine itself, when its states call AWS
+            services other than the worker and `ask`.
         timeout: how long one step may take, at most 15 minutes.
 
     Raises TypeError or ValueError when the declaration cannot be deployed.
@@ -271,6 +286,7 @@ def workflow_tool(
         definition_file=definition,
         state_machine_arn=state_machine_arn,
         steps={function.__name__: _step(function) for function in steps},
+        state_permissions=state_permissions,
         timeout=timeout,
         memory_mb=memory_mb,
     )

@@ -1,0 +1,23 @@
+"""Find the tools of a folder, and say in which of its files they go wrong."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+from mcp_tasks.registry.catalogue import Catalogue
+
+
+def discover(folder: Path) -> Catalogue:
+    """Import the folder's modules and collect their tools.
+
+    Raises ValueError, with the place in the folder, for whatever a module raises.
+    """
+    try:
+        return Catalogue.discover(folder)
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        places = [f for f in frames if Path(f.filename).is_relative_to(folder)]
+        place = f"{places[-1].filename}, line {places[-1].lineno}: " if places else ""
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        raise ValueError(f"{place}{kind}{error}") from error

@@ -1,0 +1,110 @@
+"""Tools folders as a fork might write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+LEGACY_ARN = "arn:aws:states:eu-central-1:111122223333:stateMachine:Legacy"
+
+FUNCTION_TASK = '''
+from mcp_tasks import TaskContext, tool
+
+@tool(
+    name="count.words",
+    task="optional",
+    memory_mb=1536,
+    permissions=[{"actions": ["s3:GetObject"], "resources": ["arn:aws:s3:::texts/*"]}],
+)
+def count_words(task: TaskContext, key: str) -> int:
+    """Count the words of a text."""
+    return 0
+
+@tool(name="count_words", task="required")
+def count_words_of(text: str) -> int:
+    """A name that differs from another in punctuation only."""
+    return len(text.split())
+'''
+
+WITHIN_THE_REQUEST = '''
+from mcp_tasks import tool
+
+@tool(permissions=[{"actions": ["dynamodb:GetItem"], "resources": ["arn:aws:dynamodb:::table/x"]}])
+def look_up(key: str) -> str:
+    """Look something up."""
+    return key
+'''
+
+WORKFLOW = """
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from mcp_tasks import workflow_tool
+
+class Arguments(BaseModel):
+    month: str
+
+def render(month: str) -> str:
+    return month
+
+report = workflow_tool(
+    "report",
+    description="Make a report.",
+    arguments=Arguments,
+    definition=Path(__file__).with_name("workflow.asl.json"),
+    steps=[render],
+    state_permissions=[{"actions": ["sns:Publish"], "resources": ["arn:aws:sns:::reports"]}],
+    ttl=timedelta(hours=3),
+    timeout=timedelta(minutes=15),
+)
+"""
+
+WORKFLOW_DEFINITION = """
+{
+  "QueryLanguage": "JSONata",
+  "StartAt": "Render",
+  "States": {
+    "Render": {
+      "Type": "Task",
+      "Resource": "${worker}",
+      "Arguments": {
+        "task": "{% $states.context.Execution.Name %}",
+        "step": "render",
+        "input": "{% $states.input %}"
+      },
+      "End": true
+    }
+  }
+}
+"""
+
+WRAPPED = f'''
+from pydantic import BaseModel
+
+from mcp_tasks import workflow_tool
+
+class Arguments(BaseModel):
+    order: str
+
+legacy = workflow_tool(
+    "legacy",
+    description="Runs a state machine that was there before.",
+    arguments=Arguments,
+    state_machine_arn="{LEGACY_ARN}",
+)
+'''
+
+
+def write_fork(folder: Path) -> Path:
+    """Write two tools folders: `fork`, with a tool of every kind, and `no tasks`."""
+    (folder / "fork" / "report").mkdir(parents=True)
+    (folder / "fork" / "count.py").write_text(FUNCTION_TASK)
+    (folder / "fork" / "look_up.py").write_text(WITHIN_THE_REQUEST)
+    (folder / "fork" / "legacy.py").write_text(WRAPPED)
+    (folder / "fork" / "_private.py").write_text("raise RuntimeError('nobody imports this')")
+    (folder / "fork" / "report" / "__init__.py").write_text(WORKFLOW)
+    (folder / "fork" / "report" / "workflow.asl.json").write_text(WORKFLOW_DEFINITION)
+    (folder / "no tasks").mkdir()
+    (folder / "no tasks" / "look_up.py").write_text(WITHIN_THE_REQUEST)
+    return folder

@@ -1,0 +1,70 @@
+"""What a deployment may choose with `-c key=value`, and what it is told about the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infra.profile import AWS, LOCAL
+from infra.settings import Settings
+from tests.infra.conftest import ROOT
+
+
+def _settings(**context: str) -> Settings:
+    return Settings.from_context(context.get, ROOT)
+
+
+def test_a_deployment_that_chooses_nothing_goes_to_aws_and_lets_nobody_in() -> None:
+    assert _settings() == Settings(
+        profile=AWS,
+        tools=ROOT / "functions" / "tools",
+        stack="mcp-tasks",
+        cell="c1",
+        auth="iam",
+        allowed_origins=(),
+        access_log=False,
+    )
+
+
+def test_a_local_deployment_is_open_to_this_machine() -> None:
+    settings = _settings(profile="local")
+    assert (settings.profile, settings.auth) == (LOCAL, "none")
+    assert settings.allowed_origins == ("http://localhost:*", "http://127.0.0.1:*")
+
+
+def test_origins_are_added_to_those_of_the_profile() -> None:
+    origins = "https://one.example  https://two.example"
+    assert _settings(origins=origins).allowed_origins == tuple(origins.split())
+    assert len(_settings(origins=origins, profile="local").allowed_origins) == 4
+
+
+def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: Path) -> None:
+    assert _settings(tools="functions/tools").tools == ROOT / "functions" / "tools"
+    assert _settings(tools=str(tmp_path)).tools == tmp_path.resolve()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "remedy"),
+    [
+        ("profile", "azure", "one of aws, local"),
+        ("auth", "basic", "iam .* or none"),
+        ("cell", "C1", "1 to 16 lower-case letters and digits"),
+        ("cell", "a-b", "1 to 16 lower-case letters and digits"),
+        ("cell", "c" * 17, "1 to 16 lower-case letters and digits"),
+        ("stack", "1st", "1 to 28 letters, digits and hyphens"),
+        ("stack", "my_stack", "1 to 28 letters, digits and hyphens"),
+        ("stack", "s" * 29, "1 to 28 letters, digits and hyphens"),
+        ("tools", "no/such/folder", "there is no folder .*no/such/folder"),
+        ("access_log", "yes", "on or off"),
+    ],
+)
+def test_a_bad_choice_is_refused_with_what_would_be_good(key: str, value: str, remedy: str) -> None:
+    with pytest.raises(ValueError, match=rf"-c {key}={value}: {remedy}"):
+        _settings(**{key: value})
+
+
+def test_the_longest_stack_and_tool_names_make_a_legal_state_machine_name() -> None:
+    """Step Functions allows 80 characters; the tool's share is 48 (`registry.tool`)."""
+    stack = "s" * 28
+    assert len(f"{_settings(stack=stack).stack}-{'t' * 48}") <= 80

@@ -1,0 +1,85 @@
+"""The emulator gets the same stack as AWS, but for what is listed here and in infra/profile.py."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from infra.profile import AWS, LOCAL
+from tests.infra.assembly import Assembly
+
+ABSENT = "absent"
+
+DIFFERENCES = {
+    # One process per instance: a first burst of calls would start dozens, which takes seconds.
+    ("AWS::Lambda::Function", "ReservedConcurrentExecutions"): {(ABSENT, 4)},
+    # Pages of this machine may call a server that only this machine can reach.
+    ("AWS::Lambda::Function", "Environment.Variables.ALLOWED_ORIGINS"): {
+        ("", "http://localhost:* http://127.0.0.1:*")
+    },
+    # Whoever can reach the emulator can do all else on this machine, too.
+    ("AWS::ApiGateway::Method", "AuthorizationType"): {("AWS_IAM", "NONE")},
+}
+"""Resource type and property -> its values on AWS and here."""
+
+
+def _normalised(assembly: Assembly) -> dict[str, Any]:
+    """The template without what follows from the code's bytes and from other properties.
+
+    The functions' code is built for another Python and machine (`Profile.target`), and the id of
+    API Gateway's deployment is a hash of its methods.
+    """
+    template: dict[str, Any] = assembly.readable(assembly.template)
+    for resource in template["Resources"].values():
+        code = resource["Properties"].get("Code")
+        if code:
+            code["S3Key"] = re.sub(r"^[0-9a-f]{64}\.zip$", "<code>", code["S3Key"])
+    return {
+        **template,
+        "Resources": {
+            re.sub(r"(Deployment[0-9A-F]{8})[0-9a-f]{32}$", r"\1", name): resource
+            for name, resource in template["Resources"].items()
+        },
+    }
+
+
+def _differences(aws: Any, local: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if isinstance(aws, dict) and isinstance(local, dict):
+        for key in sorted(aws.keys() | local.keys()):
+            yield from _differences(aws.get(key, ABSENT), local.get(key, ABSENT), (*path, key))
+    elif aws != local:
+        yield path, aws, local
+
+
+def test_the_local_template_differs_only_in_what_is_listed(
+    on_aws: Assembly, on_this_machine: Assembly
+) -> None:
+    resources = _normalised(on_aws)["Resources"]
+    found: dict[tuple[str, str], set[tuple[Any, Any]]] = {}
+    for path, aws, local in _differences(_normalised(on_aws), _normalised(on_this_machine)):
+        assert path[0] == "Resources", path
+        assert path[2] == "Properties", path
+        kind = resources[path[1]]["Type"]
+        found.setdefault((kind, ".".join(path[3:])), set()).add((aws, local))
+    assert found == DIFFERENCES
+
+
+def test_the_profiles_differ_only_in_fields_that_are_accounted_for() -> None:
+    differing = {
+        field.name
+        for field in dataclasses.fields(AWS)
+        if getattr(AWS, field.name) != getattr(LOCAL, field.name)
+    }
+    in_the_template = {"reserved_concurrency", "allowed_origins", "auth"}
+    outside_of_it = {"name", "target", "checked"}
+    assert differing == in_the_template | outside_of_it
+    assert len(DIFFERENCES) == len(in_the_template)
+
+
+def test_the_emulator_s_functions_share_their_limits_with_aws(
+    on_aws: Assembly, on_this_machine: Assembly
+) -> None:
+    """The roles above all: what is denied on AWS is not found out there."""
+    assert on_aws.grants() == on_this_machine.grants()

@@ -1,0 +1,179 @@
+"""Least privilege: each role may do what its code calls, and nothing else.
+
+The expectations come from reading the handlers: `TaskTable` and `Executions` make these calls. A
+test compares whole roles, so a grant too many fails it as a grant too few does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.infra.assembly import Assembly, Grants, state_machine, task_executions
+from tests.infra.fork import LEGACY_ARN
+
+WRITE_LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
+PROFILE, SAVINGS = "mcp-tasks-profile_dataset", "mcp-tasks-simulate_savings"
+START_AND_ANSWER = {"states:StartExecution", "states:SendTaskSuccess"}
+
+ROLES: dict[str, Grants] = {
+    "Api/Role": {
+        "<Api/Logs.Arn>": WRITE_LOGS,
+        "<Tasks/Table.Arn>": {"dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:UpdateItem"},
+        state_machine(PROFILE): START_AND_ANSWER,
+        state_machine(SAVINGS): START_AND_ANSWER,
+        task_executions(PROFILE): {"states:StopExecution"},
+        task_executions(SAVINGS): {"states:StopExecution"},
+    },
+    "Ask/Role": {
+        "<Ask/Logs.Arn>": WRITE_LOGS,
+        "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
+        task_executions(PROFILE): {"states:StopExecution"},
+        task_executions(SAVINGS): {"states:StopExecution"},
+    },
+    "Finish/Role": {
+        "<Finish/Logs.Arn>": WRITE_LOGS,
+        "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
+        "<Finish/Undelivered.Arn>": {"sqs:SendMessage"},
+        task_executions(PROFILE): {"states:DescribeExecution"},
+        task_executions(SAVINGS): {"states:DescribeExecution"},
+    },
+    "Tools/profile_dataset/StateMachineRole": {
+        "<Ask/Function.Arn>": {"lambda:InvokeFunction"},
+        "<Tools/profile_dataset/Worker/Function.Arn>": {"lambda:InvokeFunction"},
+    },
+    "Tools/profile_dataset/Worker/Role": {
+        "<Tools/profile_dataset/Worker/Logs.Arn>": WRITE_LOGS,
+        "<Tasks/Table.Arn>": {"dynamodb:UpdateItem"},
+    },
+    "Tools/simulate_savings/StateMachineRole": {
+        "<Ask/Function.Arn>": {"lambda:InvokeFunction"},
+        "<Tools/simulate_savings/Worker/Function.Arn>": {"lambda:InvokeFunction"},
+    },
+    "Tools/simulate_savings/Worker/Role": {
+        "<Tools/simulate_savings/Worker/Logs.Arn>": WRITE_LOGS,
+        "<Tasks/Table.Arn>": {"dynamodb:UpdateItem"},
+    },
+}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_may_do_exactly_what_its_code_calls(on_aws: Assembly, role: str) -> None:
+    assert on_aws.grants()[role] == ROLES[role]
+
+
+def test_there_is_no_other_role(on_aws: Assembly) -> None:
+    assert set(on_aws.grants()) == set(ROLES)
+
+
+def test_a_role_is_assumed_by_its_own_service_only(on_aws: Assembly) -> None:
+    for path, role in on_aws.resources("AWS::IAM::Role").items():
+        service = "states" if path.endswith("/StateMachineRole") else "lambda"
+        assert role["AssumeRolePolicyDocument"]["Statement"] == [
+            {
+                "Action": "sts:AssumeRole",
+                "Effect": "Allow",
+                "Principal": {"Service": f"{service}.amazonaws.com"},
+            }
+        ], path
+
+
+def test_every_function_and_state_machine_has_a_role_of_its_own(fork: Assembly) -> None:
+    users = fork.resources("AWS::Lambda::Function") | fork.resources(
+        "AWS::StepFunctions::StateMachine"
+    )
+    roles = [user.get("Role") or user["RoleArn"] for user in users.values()]
+    assert len(set(roles)) == len(roles) == len(fork.resources("AWS::IAM::Role"))
+
+
+def test_only_the_gateway_and_the_rule_may_call_a_function_from_outside(on_aws: Assembly) -> None:
+    permissions = list(on_aws.resources("AWS::Lambda::Permission").values())
+    assert sorted(permissions, key=lambda p: str(p["Principal"])) == [
+        {
+            "Action": "lambda:InvokeFunction",
+            "FunctionName": "<Api/Function.Arn>",
+            "Principal": "apigateway.amazonaws.com",
+            "SourceArn": "arn:<AWS::Partition>:execute-api:<AWS::Region>:<AWS::AccountId>:"
+            "<Api/Gateway/RestApi>/<Api/Gateway/RestApi/DeploymentStage.v1>/POST/mcp",
+        },
+        {
+            "Action": "lambda:InvokeFunction",
+            "FunctionName": "<Finish/Function.Arn>",
+            "Principal": "events.amazonaws.com",
+            "SourceArn": "<Finish/ExecutionEnded.Arn>",
+        },
+    ]
+
+
+def test_the_queue_takes_messages_from_the_rule_over_tls_only(on_aws: Assembly) -> None:
+    ((_, policy),) = on_aws.resources("AWS::SQS::QueuePolicy").items()
+    statements: list[dict[str, Any]] = policy["PolicyDocument"]["Statement"]
+    deny, allow = sorted(statements, key=lambda s: str(s["Effect"]), reverse=True)
+    assert (deny["Effect"], deny["Action"], deny["Condition"]) == (
+        "Deny",
+        "sqs:*",
+        {"Bool": {"aws:SecureTransport": "false"}},
+    )
+    assert (allow["Effect"], allow["Action"], allow["Principal"], allow["Condition"]) == (
+        "Allow",
+        "sqs:SendMessage",
+        {"Service": "events.amazonaws.com"},
+        {"ArnEquals": {"aws:SourceArn": "<Finish/ExecutionEnded.Arn>"}},
+    )
+
+
+def test_a_worker_gets_the_permissions_that_its_tool_declares(fork: Assembly) -> None:
+    grants = fork.grants()
+    assert grants["Tools/count.words/Worker/Role"] == {
+        "<Tools/count.words/Worker/Logs.Arn>": WRITE_LOGS,
+        "<Tasks/Table.Arn>": {"dynamodb:UpdateItem"},
+        "arn:aws:s3:::texts/*": {"s3:GetObject"},
+    }
+    assert "arn:aws:s3:::texts/*" not in grants["Tools/report/Worker/Role"]
+
+
+def test_the_api_gets_the_permissions_of_the_tools_that_run_within_a_request(
+    fork: Assembly,
+) -> None:
+    """`optional` ones included: they run there for clients that know no tasks."""
+    machines = [state_machine(f"fork-{name}") for name in ("count.words", "count_words", "report")]
+    executions = [
+        task_executions(f"fork-{name}") for name in ("count.words", "count_words", "report")
+    ]
+    assert fork.grants()["Api/Role"] == {
+        "<Api/Logs.Arn>": WRITE_LOGS,
+        "<Tasks/Table.Arn>": {"dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:UpdateItem"},
+        **dict.fromkeys((*machines, LEGACY_ARN), START_AND_ANSWER),
+        **{
+            pattern: {"states:StopExecution"}
+            for pattern in (*executions, LEGACY_ARN.replace("stateMachine", "execution") + ":c1-*")
+        },
+        "arn:aws:s3:::texts/*": {"s3:GetObject"},
+        "arn:aws:dynamodb:::table/x": {"dynamodb:GetItem"},
+    }
+
+
+def test_a_state_machine_may_do_what_its_tool_declares_and_not_call_ask_when_it_never_asks(
+    fork: Assembly,
+) -> None:
+    assert fork.grants()["Tools/report/StateMachineRole"] == {
+        "<Tools/report/Worker/Function.Arn>": {"lambda:InvokeFunction"},
+        "arn:aws:sns:::reports": {"sns:Publish"},
+    }
+
+
+def test_the_tasks_of_another_cell_cannot_be_stopped(open_server: Assembly) -> None:
+    """Only executions whose names begin with the cell, as task ids do."""
+    grants = open_server.grants()["Api/Role"]
+    stoppable = {arn for arn, actions in grants.items() if "states:StopExecution" in actions}
+    assert stoppable == {
+        task_executions("Open2-profile_dataset", "eu"),
+        task_executions("Open2-simulate_savings", "eu"),
+    }
+
+
+def test_tools_that_are_never_tasks_need_no_right_to_step_functions(no_tasks: Assembly) -> None:
+    granted = {a for grants in no_tasks.grants().values() for s in grants.values() for a in s}
+    assert not {action for action in granted if action.startswith("states:")}
+    assert not no_tasks.resources("AWS::StepFunctions::StateMachine")

@@ -1,0 +1,230 @@
+"""What every deployment has: functions, table, queue, rule, gateway."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.infra.assembly import Assembly, state_machine
+from tests.infra.fork import LEGACY_ARN
+
+STATUS = {"THROTTLED": "429", "REQUEST_TOO_LARGE": "413", "INTEGRATION_TIMEOUT": "504"}
+INTEGRATION_LIMIT_SECONDS = 29
+"""API Gateway's own limit for an integration of a regional REST API."""
+
+
+def test_functions_run_python_3_13_on_arm64(fork: Assembly) -> None:
+    for path, function in fork.resources("AWS::Lambda::Function").items():
+        assert (function["Runtime"], function["Architectures"]) == ("python3.13", ["arm64"]), path
+
+
+def test_functions_log_into_groups_that_forget(open_server: Assembly) -> None:
+    """Each into its own: none creates one implicitly, which would keep its logs for ever."""
+    groups = open_server.resources("AWS::Logs::LogGroup")
+    used = [
+        function["LoggingConfig"]["LogGroup"].strip("<>")
+        for function in open_server.resources("AWS::Lambda::Function").values()
+    ]
+    (stage,) = open_server.resources("AWS::ApiGateway::Stage").values()
+    used += re.findall(":log-group:<(.*)>$", stage["AccessLogSetting"]["DestinationArn"])
+    assert sorted(used) == sorted(groups)
+    assert {group["RetentionInDays"] for group in groups.values()} == {30}
+
+
+def test_nothing_creates_log_groups_behind_the_template(on_aws: Assembly) -> None:
+    """Custom resources bring functions, and execution logs a group that API Gateway makes."""
+    kinds = {resource["Type"] for resource in on_aws.template["Resources"].values()}
+    assert not {kind for kind in kinds if kind.startswith(("Custom::", "AWS::CloudFormation::"))}
+    (stage,) = on_aws.resources("AWS::ApiGateway::Stage").values()
+    assert not [s for s in stage["MethodSettings"] if s.get("LoggingLevel", "OFF") != "OFF"]
+
+
+def test_a_function_never_logs_its_event(on_aws: Assembly) -> None:
+    """It holds arguments and answers."""
+    for path, function in on_aws.resources("AWS::Lambda::Function").items():
+        variables = function["Environment"]["Variables"]
+        assert variables["POWERTOOLS_LOGGER_LOG_EVENT"] == "false", path
+
+
+def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly) -> None:
+    """`mcp_tasks.deployment`: each function gets those variables that it uses."""
+    shared = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_LOGGER_LOG_EVENT", "TASKS_TABLE"}
+    own = {
+        "api": {
+            "STATE_MACHINE_PREFIX",
+            "CELL",
+            "SERVER_NAME",
+            "SERVER_VERSION",
+            "ALLOWED_ORIGINS",
+        },
+        "worker": {"TOOL"},
+        "ask": set(),
+        "finish": set(),
+    }
+    for path, function in on_aws.resources("AWS::Lambda::Function").items():
+        handler = function["Handler"].removesuffix(".handler.handler")
+        assert set(function["Environment"]["Variables"]) == shared | own[handler], path
+
+
+def test_a_function_has_time_to_answer(on_aws: Assembly) -> None:
+    """The API outlives the gateway's patience, so that the caller gets the gateway's 504."""
+    seconds = {p: f["Timeout"] for p, f in on_aws.resources("AWS::Lambda::Function").items()}
+    assert seconds == {
+        "Api/Function": INTEGRATION_LIMIT_SECONDS + 1,
+        "Ask/Function": 30,
+        "Finish/Function": 30,
+        "Tools/profile_dataset/Worker/Function": 65,
+        "Tools/simulate_savings/Worker/Function": 15,
+    }
+
+
+def test_the_table_is_encrypted_recoverable_on_demand_and_forgets(on_aws: Assembly) -> None:
+    ((_, table),) = on_aws.resources("AWS::DynamoDB::Table").items()
+    assert table["SSESpecification"] == {"SSEEnabled": True}
+    assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+    assert table["BillingMode"] == "PAY_PER_REQUEST"
+    assert table["TimeToLiveSpecification"] == {"AttributeName": "expiresAt", "Enabled": True}
+    assert table["KeySchema"] == [{"AttributeName": "taskId", "KeyType": "HASH"}]
+
+
+def test_the_rule_hears_every_end_of_a_task_and_of_nothing_else(fork: Assembly) -> None:
+    ((_, rule),) = fork.resources("AWS::Events::Rule").items()
+    assert rule["State"] == "ENABLED"
+    assert rule["EventPattern"] == {
+        "source": ["aws.states"],
+        "detail-type": ["Step Functions Execution Status Change"],
+        "detail": {
+            "status": ["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"],
+            "stateMachineArn": [{"prefix": state_machine("fork-")}, LEGACY_ARN],
+            "name": [{"prefix": "c1-"}],
+        },
+    }
+
+
+def test_an_end_that_cannot_be_delivered_is_kept(on_aws: Assembly) -> None:
+    """By EventBridge, when it cannot call the function; by Lambda, when the function fails."""
+    ((queue, properties),) = on_aws.resources("AWS::SQS::Queue").items()
+    assert properties["SqsManagedSseEnabled"] is True
+    assert properties["MessageRetentionPeriod"] == 14 * 24 * 3600
+    ((_, rule),) = on_aws.resources("AWS::Events::Rule").items()
+    (target,) = rule["Targets"]
+    assert target["Arn"] == "<Finish/Function.Arn>"
+    assert target["DeadLetterConfig"] == {"Arn": f"<{queue}.Arn>"}
+    assert target["RetryPolicy"] == {
+        "MaximumEventAgeInSeconds": 24 * 3600,
+        "MaximumRetryAttempts": 185,
+    }
+    ((_, asynchronous),) = on_aws.resources("AWS::Lambda::EventInvokeConfig").items()
+    assert asynchronous == {
+        "FunctionName": "<Finish/Function>",
+        "Qualifier": "$LATEST",
+        "MaximumRetryAttempts": 2,
+        "DestinationConfig": {"OnFailure": {"Destination": f"<{queue}.Arn>"}},
+    }
+
+
+def test_the_endpoint_is_regional(on_aws: Assembly) -> None:
+    ((_, api),) = on_aws.resources("AWS::ApiGateway::RestApi").items()
+    assert api["EndpointConfiguration"]["Types"] == ["REGIONAL"]
+
+
+def test_mcp_is_the_only_path_and_post_the_only_method_that_calls_a_function(
+    on_aws: Assembly,
+) -> None:
+    ((_, resource),) = on_aws.resources("AWS::ApiGateway::Resource").items()
+    assert resource["PathPart"] == "mcp"
+    methods = {m["HttpMethod"]: m for m in on_aws.resources("AWS::ApiGateway::Method").values()}
+    kinds = {name: method["Integration"]["Type"] for name, method in methods.items()}
+    assert kinds == {"POST": "AWS_PROXY", "GET": "MOCK", "DELETE": "MOCK"}
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_get_and_delete_answer_405_and_name_what_is_allowed(on_aws: Assembly, method: str) -> None:
+    """streamable-http.mdx, "Earlier Streamable HTTP Revisions"; RFC 9110, section 15.5.6."""
+    methods = on_aws.resources("AWS::ApiGateway::Method").values()
+    (found,) = [m for m in methods if m["HttpMethod"] == method]
+    (template,) = found["Integration"]["RequestTemplates"].values()
+    assert json.loads(template) == {"statusCode": 405}
+    (answer,) = found["Integration"]["IntegrationResponses"]
+    assert answer["StatusCode"] == "405"
+    assert answer["ResponseParameters"] == {"method.response.header.Allow": "'POST'"}
+
+
+def test_nobody_gets_in_by_default(on_aws: Assembly, open_server: Assembly) -> None:
+    """An open server must be asked for."""
+
+    def post(assembly: Assembly) -> Any:
+        methods = assembly.resources("AWS::ApiGateway::Method").values()
+        (found,) = [m for m in methods if m["HttpMethod"] == "POST"]
+        return found["AuthorizationType"]
+
+    assert (post(on_aws), post(open_server)) == ("AWS_IAM", "NONE")
+
+
+def test_the_gateway_speaks_json_rpc_when_it_answers_itself(on_aws: Assembly) -> None:
+    responses = on_aws.resources("AWS::ApiGateway::GatewayResponse").values()
+    assert {r["ResponseType"] for r in responses} == {*STATUS, "DEFAULT_4XX", "DEFAULT_5XX"}
+    for response in responses:
+        (template,) = response["ResponseTemplates"].items()
+        body = template[1].replace("$context.error.messageString", '"what was wrong"')
+        assert template[0] == "application/json"
+        message = json.loads(body)
+        assert set(message) == {"jsonrpc", "error"}, "the id is unknown, and left out"
+        assert message["jsonrpc"] == "2.0"
+        assert set(message["error"]) == {"code", "message"}
+        blames_the_request = response["ResponseType"] in ("REQUEST_TOO_LARGE", "DEFAULT_4XX")
+        assert message["error"]["code"] == (-32600 if blames_the_request else -32603)
+
+
+def test_the_gateway_keeps_http_statuses(on_aws: Assembly) -> None:
+    """A status on a default response would replace all others: 401, 403, 502, 504."""
+    responses = on_aws.resources("AWS::ApiGateway::GatewayResponse").values()
+    assert {r["ResponseType"]: r["StatusCode"] for r in responses if "StatusCode" in r} == STATUS
+
+
+def test_the_gateway_s_server_errors_say_nothing_of_the_server(on_aws: Assembly) -> None:
+    for response in on_aws.resources("AWS::ApiGateway::GatewayResponse").values():
+        if response["ResponseType"] != "DEFAULT_4XX":
+            assert "$context" not in json.dumps(response["ResponseTemplates"])
+
+
+def test_the_account_s_settings_are_left_alone(on_aws: Assembly, open_server: Assembly) -> None:
+    """Access logs of REST APIs need a role in them, so they have to be asked for."""
+    for assembly in (on_aws, open_server):
+        assert not assembly.resources("AWS::ApiGateway::Account")
+    (stage,) = on_aws.resources("AWS::ApiGateway::Stage").values()
+    assert "AccessLogSetting" not in stage
+
+
+def test_an_access_log_says_who_called_and_never_what(open_server: Assembly) -> None:
+    (stage,) = open_server.resources("AWS::ApiGateway::Stage").values()
+    fields = json.loads(stage["AccessLogSetting"]["Format"])
+    assert {"requestId", "caller", "status"} <= set(fields)
+    for value in fields.values():
+        assert re.fullmatch(r"\$context\.[A-Za-z.]+", value)
+        assert "body" not in value
+
+
+def test_requests_are_throttled(on_aws: Assembly) -> None:
+    (stage,) = on_aws.resources("AWS::ApiGateway::Stage").values()
+    (settings,) = stage["MethodSettings"]
+    assert (settings["HttpMethod"], settings["ResourcePath"]) == ("*", "/*")
+    assert (settings["ThrottlingRateLimit"], settings["ThrottlingBurstLimit"]) == (500, 1000)
+
+
+def test_everything_carries_the_cell_s_name(open_server: Assembly) -> None:
+    tagged = ("AWS::DynamoDB::Table", "AWS::Lambda::Function", "AWS::StepFunctions::StateMachine")
+    for kind in tagged:
+        for path, properties in open_server.resources(kind).items():
+            assert {"Key": "mcp-cell", "Value": "eu"} in properties["Tags"], path
+
+
+def test_the_outputs_are_what_a_client_and_an_operator_need(on_aws: Assembly) -> None:
+    outputs = {k: on_aws.readable(v["Value"]) for k, v in on_aws.template["Outputs"].items()}
+    assert outputs["Endpoint"].endswith("<Api/Gateway/RestApi/DeploymentStage.v1>/mcp")
+    assert outputs["ApiId"] == "<Api/Gateway/RestApi>"
+    assert outputs["Stage"] == "v1"
+    assert outputs["TasksTable"] == "<Tasks/Table>"

@@ -1,0 +1,95 @@
+"""cdk-nag, cfn-lint and the CDK itself have nothing to say about the template."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.infra.assembly import Assembly
+
+CFN_LINT = "import sys, cfnlint.runner; sys.exit(cfnlint.runner.main())"
+
+
+def _cfn_lint(*templates: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", CFN_LINT, "--format", "parseable", *templates],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_cfn_lint_finds_nothing(
+    on_aws: Assembly, on_this_machine: Assembly, open_server: Assembly, fork: Assembly
+) -> None:
+    assemblies = (on_aws, on_this_machine, open_server, fork)
+    run = _cfn_lint(*(assembly.template_file for assembly in assemblies))
+    assert (run.stdout, run.returncode) == ("", 0)
+
+
+def test_cfn_lint_reads_the_state_machines(on_aws: Assembly, tmp_path: Path) -> None:
+    template = json.loads(on_aws.template_file.read_text())
+    for resource in template["Resources"].values():
+        if resource["Type"] == "AWS::StepFunctions::StateMachine":
+            definition = resource["Properties"]["DefinitionString"]
+            resource["Properties"]["DefinitionString"] = definition.replace('"Task"', '"Tusk"')
+    broken = tmp_path / "broken.template.json"
+    broken.write_text(json.dumps(template))
+    assert "E3601" in _cfn_lint(broken).stdout
+
+
+def test_only_one_cfn_lint_rule_is_ignored(on_aws: Assembly) -> None:
+    """W3005: the CDK writes dependencies out that references imply."""
+    config = on_aws.template["Metadata"]["cfn-lint"]["config"]
+    assert config == {"ignore_checks": ["W3005"]}
+    for resource in on_aws.template["Resources"].values():
+        assert "cfn-lint" not in resource.get("Metadata", {})
+
+
+@pytest.mark.parametrize("name", ["aws", "open", "fork", "no tasks"])
+def test_cdk_nag_finds_nothing(assemblies: dict[str, Assembly], name: str) -> None:
+    assert assemblies[name].error is None
+    assert assemblies[name].violations == []
+
+
+@pytest.mark.parametrize("name", ["nothing accepted", "nothing accepted, open"])
+def test_a_finding_of_cdk_nag_fails_the_synth(assemblies: dict[str, Assembly], name: str) -> None:
+    assert "ValidationFailed" in str(assemblies[name].error)
+
+
+@pytest.mark.parametrize("name", ["nothing accepted", "nothing accepted, open"])
+def test_every_accepted_finding_is_there(assemblies: dict[str, Assembly], name: str) -> None:
+    """An acceptance that matches nothing would hide tomorrow's finding."""
+    violations = assemblies[name].violations
+    unneeded = [
+        (construct, finding)
+        for construct, finding in assemblies[name].accepted
+        if not any(
+            rule == finding and f"{path}/".startswith(f"{construct}/") for path, rule in violations
+        )
+    ]
+    assert unneeded == []
+
+
+def test_wildcards_are_accepted_one_by_one(assemblies: dict[str, Assembly]) -> None:
+    """Never AwsSolutions-IAM5 as a whole, and nothing for the whole stack."""
+    accepted = assemblies["nothing accepted"].accepted
+    wildcards = {finding for _, finding in accepted if "IAM5" in finding}
+    assert wildcards
+    assert all(finding.startswith("AwsSolutions-IAM5[Resource::arn:") for finding in wildcards)
+    assert all("/" in construct for construct, _ in accepted)
+
+
+def test_every_feature_flag_that_the_cdk_recommends_is_set(on_aws: Assembly) -> None:
+    """As the CLI counts them for its "feature flags are not configured"."""
+    unset = {
+        name
+        for name, flag in on_aws.flags.items()
+        if "userValue" not in flag
+        and flag.get("unconfiguredBehavesLike", {}).get("v2", False) != flag["recommendedValue"]
+    }
+    assert unset == set()

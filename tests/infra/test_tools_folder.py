@@ -1,0 +1,156 @@
+"""Adding a file or a folder to the tools folder is all it takes, and what is wrong is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra.catalogue import discover
+from tests.infra.assembly import Assembly
+from tests.infra.conftest import CONTEXT, ROOT
+
+TOOL = '''
+from mcp_tasks import tool
+
+@tool(permissions={permissions})
+def {name}(text: str) -> str:
+    """Do something."""
+    return text
+'''
+
+
+def test_every_task_tool_has_a_state_machine_named_after_it(fork: Assembly) -> None:
+    machines = fork.resources("AWS::StepFunctions::StateMachine")
+    assert {path: machine["StateMachineName"] for path, machine in machines.items()} == {
+        "Tools/count.words/StateMachine": "fork-count.words",
+        "Tools/count_words/StateMachine": "fork-count_words",
+        "Tools/report/StateMachine": "fork-report",
+    }
+    assert {machine["StateMachineType"] for machine in machines.values()} == {"STANDARD"}
+
+
+def test_every_task_tool_with_code_has_a_worker(fork: Assembly) -> None:
+    """A state machine that exists already, and a tool that runs within requests, have none."""
+    workers = {
+        function["Environment"]["Variables"]["TOOL"]: function
+        for function in fork.resources("AWS::Lambda::Function").values()
+        if function["Handler"] == "worker.handler.handler"
+    }
+    assert set(workers) == {"count.words", "count_words", "report"}
+    assert workers["count.words"]["MemorySize"] == 1536
+    assert workers["report"]["Timeout"] == 900, "Lambda's limit"
+    assert workers["count_words"]["Timeout"] == 65, "the state's timeout comes first"
+
+
+def test_a_deployment_has_no_other_functions(fork: Assembly, no_tasks: Assembly) -> None:
+    def handlers(assembly: Assembly) -> list[str]:
+        functions = assembly.resources("AWS::Lambda::Function").values()
+        return sorted(function["Handler"].split(".")[0] for function in functions)
+
+    assert handlers(fork) == ["api", "ask", "finish", "worker", "worker", "worker"]
+    assert handlers(no_tasks) == ["api", "ask", "finish"]
+
+
+def test_the_bundle_holds_the_fork_s_tools_and_their_catalogue(fork: Assembly) -> None:
+    files = {str(p.relative_to(fork.bundle / "tools")) for p in fork.bundle.glob("tools/**/*.*")}
+    assert {"count.py", "look_up.py", "legacy.py", "report/workflow.asl.json"} <= files
+    catalogue = json.loads((fork.bundle / "catalogue.json").read_text())
+    names = [entry["name"] for entry in catalogue]
+    assert names == ["count.words", "count_words", "legacy", "look_up", "report"]
+
+
+def test_the_api_finds_a_tool_s_state_machine_by_its_name(fork: Assembly) -> None:
+    """`Deployment.state_machine_arn`: the prefix, completed by the tool's name."""
+    functions = fork.resources("AWS::Lambda::Function")
+    prefix = functions["Api/Function"]["Environment"]["Variables"]["STATE_MACHINE_PREFIX"]
+    for machine in fork.resources("AWS::StepFunctions::StateMachine").values():
+        tool = machine["StateMachineName"].removeprefix("fork-")
+        assert f"{prefix}{tool}".endswith(f":stateMachine:{machine['StateMachineName']}")
+
+
+@pytest.mark.usefixtures("no_tools_left")
+def test_a_module_that_cannot_be_imported_is_named_with_the_line(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("from mcp_tasks import tool\nimport no_such_module\n")
+    with pytest.raises(ValueError, match=r"broken\.py, line 2: ModuleNotFoundError: .*no_such"):
+        discover(tmp_path)
+
+
+@pytest.mark.usefixtures("no_tools_left")
+def test_a_module_that_is_not_python_is_named(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("def tool(:\n")
+    with pytest.raises(ValueError, match=r"SyntaxError: .*broken\.py, line 1"):
+        discover(tmp_path)
+
+
+@pytest.mark.usefixtures("no_tools_left")
+def test_a_declaration_that_cannot_be_deployed_is_named_with_the_line(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(TOOL.format(name="slow", permissions="(), timeout=None"))
+    with pytest.raises(ValueError, match=r"slow\.py, line 4: "):
+        discover(tmp_path)
+
+
+def _synth(tools: Path, **context: str) -> subprocess.CompletedProcess[str]:
+    """Run the app as the CDK's CLI does."""
+    return subprocess.run(
+        [sys.executable, "-m", "infra.app"],
+        cwd=ROOT,
+        env=os.environ
+        | {
+            "CDK_OUTDIR": str(tools.parent / "out"),
+            "CDK_CONTEXT_JSON": json.dumps(CONTEXT | {"tools": str(tools)} | context),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _write(tools: Path, **modules: str) -> Path:
+    tools.mkdir()
+    for name, text in modules.items():
+        (tools / f"{name}.py").write_text(text)
+    return tools
+
+
+def test_two_tools_of_one_name_fail_the_synth(tmp_path: Path) -> None:
+    text = TOOL.format(name="same", permissions=())
+    run = _synth(_write(tmp_path / "tools", first=text, second=text))
+    assert run.returncode == 1
+    assert run.stderr == ("error: two tools are named 'same': in tools.first and in tools.second\n")
+
+
+def test_a_module_that_fails_fails_the_synth(tmp_path: Path) -> None:
+    run = _synth(_write(tmp_path / "tools", broken="1 / 0\n"))
+    assert run.returncode == 1
+    assert run.stderr.startswith("error: ")
+    assert run.stderr.endswith("broken.py, line 1: ZeroDivisionError: division by zero\n")
+    assert not list((tmp_path / "out").glob("*.json")), "nothing that could be deployed is left"
+
+
+def test_a_bad_context_value_fails_the_synth(tmp_path: Path) -> None:
+    run = _synth(_write(tmp_path / "tools"), auth="some")
+    assert run.returncode == 1
+    assert run.stderr == "error: -c auth=some: iam (callers sign with SigV4) or none (anybody)\n"
+
+
+def test_a_permission_that_is_no_policy_statement_fails_the_synth(tmp_path: Path) -> None:
+    text = TOOL.format(name="greedy", permissions=[{"action": "s3:GetObject"}])
+    run = _synth(_write(tmp_path / "tools", greedy=text))
+    assert run.returncode == 1
+    assert run.stderr.startswith("error: greedy: permissions {'action': 's3:GetObject'}: ")
+
+
+def test_a_tool_that_asks_for_all_actions_of_a_service_fails_the_synth(tmp_path: Path) -> None:
+    """cdk-nag's finding; a wildcard in a resource is accepted as declared, one in an action not."""
+    permissions = [{"actions": ["s3:*"], "resources": ["arn:aws:s3:::texts/*"]}]
+    run = _synth(
+        _write(tmp_path / "tools", greedy=TOOL.format(name="greedy", permissions=permissions))
+    )
+    assert run.returncode != 0
+    assert "AwsSolutions-IAM5[Action::s3:*]" in run.stderr
+    assert "AwsSolutions-IAM5[Resource::arn:aws:s3:::texts/*]" not in run.stderr
