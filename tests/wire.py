@@ -108,7 +108,9 @@ def _check_payload(method: str, task: dict[str, Any]) -> None:
     payloads = {"input_required": "inputRequests", "completed": "result", "failed": "error"}
     for status, member in payloads.items():
         if (task["status"] == status) != (member in task):
-            raise InvalidMessage(f"{method}: a task that is {task['status']} has {member!r}, or not")
+            raise InvalidMessage(
+                f"{method}: a task that is {task['status']} has {member!r}, or not"
+            )
     if task["status"] == "completed":
         # "The structure matches the result type of the original request": a tools/call.
         _validate(f"{method} result", CORE, "CallToolResult", task["result"])

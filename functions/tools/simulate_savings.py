@@ -47,7 +47,7 @@ class Savings(BaseModel):
 )
 def simulate_savings(
     task: TaskContext,
-    monthly: Annotated[float, Field(gt=0, description="Paid in every month")],
+    monthly: Annotated[float, Field(gt=0, le=1e9, description="Paid in every month")],
     years: Annotated[int, Field(ge=1, le=60)],
     share_of_stocks: Annotated[
         Share | None, Field(description="The rest goes into bonds; asked for when left out")

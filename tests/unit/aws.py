@@ -1,4 +1,4 @@
-"""boto3 clients that write down what is asked of them. Under moto, DynamoDB's conditions are real."""
+"""boto3 clients that note what is asked of them. Under moto, DynamoDB's conditions are real."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def real(service: str) -> Any:
         region_name=REGION,
         aws_access_key_id="testing",
         aws_secret_access_key="testing",
-        config=Config(ignore_configured_endpoint_urls=True),
+        config=Config(ignore_configured_endpoint_urls=True),  # type: ignore[call-arg]
     )
 
 

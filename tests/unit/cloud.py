@@ -66,7 +66,7 @@ class Cloud:
         catalogue = Catalogue.discover(self.tools)
         catalogue.write(self.bundle / FILE_NAME)
         self.monkeypatch.setattr("mcp_tasks.deployment.BUNDLE", self.bundle)
-        # Each function makes its clients as it does on Lambda, but need not load their models again.
+        # Each function makes its clients as on Lambda, but need not load their models again.
         session = SimpleNamespace(create_client=lambda service, config: real(service))
         self.monkeypatch.setattr("mcp_tasks.deployment.get_session", lambda: session)
         for name, value in ENVIRONMENT.items():

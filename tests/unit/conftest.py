@@ -1,14 +1,18 @@
-"""What every unit test starts from: no AWS but moto's, and no tools left mounted by another test."""
+"""What every unit test starts from: no AWS but moto's, and no other test's tools mounted."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+from botocore.session import get_session
+from hypothesis import settings
 from moto import mock_aws
+from moto.dynamodb.models import dynamodb_backends
 
 from mcp_tasks.registry.catalogue import PACKAGE, Catalogue
 from mcp_tasks.tasks.rows import TaskTable
@@ -16,6 +20,13 @@ from tests.unit.aws import REGION, Calls, create_table
 from tests.unit.stack import Stack
 
 EXAMPLE_TOOLS = Path(__file__).with_name("example_tools")
+
+# The same examples in every run, and no failure because a machine is busy.
+settings.register_profile("unit", derandomize=True, deadline=None)
+settings.load_profile("unit")
+
+shared_session = cache(get_session)
+"""One botocore session for all tests: every other loads the services' models again."""
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +36,7 @@ def no_account(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setattr("mcp_tasks.deployment.get_session", shared_session)
 
 
 @pytest.fixture(autouse=True)
@@ -37,11 +49,18 @@ def mounted_tools() -> Iterator[None]:
     sys.modules.update(before)
 
 
-@pytest.fixture
-def aws(no_account: None) -> Iterator[Calls]:
-    """DynamoDB and Step Functions in moto, and the calls made to them."""
+@pytest.fixture(scope="module")
+def moto() -> Iterator[None]:
+    """AWS in moto. Per module, because starting it takes longer than most tests."""
     with mock_aws():
-        yield Calls()
+        yield
+
+
+@pytest.fixture
+def aws(moto: None, no_account: None) -> Calls:
+    """An empty account in moto, and the calls made to it."""
+    dynamodb_backends.reset()
+    return Calls()
 
 
 @pytest.fixture
@@ -51,7 +70,7 @@ def rows(aws: Calls) -> TaskTable:
 
 
 @pytest.fixture(scope="session")
-def example_modules() -> tuple[Catalogue, dict[str, object]]:
+def example_modules() -> tuple[Catalogue, dict[str, ModuleType]]:
     """The example tools, imported once."""
     before = _tools()
     catalogue = Catalogue.discover(EXAMPLE_TOOLS)
@@ -64,7 +83,7 @@ def example_modules() -> tuple[Catalogue, dict[str, object]]:
 
 @pytest.fixture
 def catalogue(
-    mounted_tools: None, example_modules: tuple[Catalogue, dict[str, object]]
+    mounted_tools: None, example_modules: tuple[Catalogue, dict[str, ModuleType]]
 ) -> Catalogue:
     """The example tools, mounted."""
     found, modules = example_modules
@@ -76,13 +95,10 @@ def catalogue(
 
 @pytest.fixture
 def stack(aws: Calls, catalogue: Catalogue) -> Stack:
-    """A server with the example tools, its table and its state machines."""
+    """A server with the example tools, and its table."""
     return Stack(aws, catalogue)
 
 
-def _tools() -> dict[str, object]:
-    return {
-        name: module
-        for name, module in sys.modules.items()
-        if name == PACKAGE or name.startswith(f"{PACKAGE}.")
-    }
+def _tools() -> dict[str, ModuleType]:
+    names = [name for name in sys.modules if name.startswith(PACKAGE)]
+    return {n: sys.modules[n] for n in names if n == PACKAGE or n.startswith(f"{PACKAGE}.")}

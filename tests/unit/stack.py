@@ -73,7 +73,7 @@ class Answer:
 
 @dataclass
 class Stack:
-    """A server with its table and its state machines, and a client of it."""
+    """A server with its table, and a client of it."""
 
     calls: Calls
     catalogue: Catalogue
@@ -82,9 +82,9 @@ class Stack:
 
     def __post_init__(self) -> None:
         create_table()
-        for name in ("count", "wait", "review"):
-            create_state_machine(f"unit-{name}", {"StartAt": "Wait", "States": WAITING})
-        create_state_machine("orders", {"StartAt": "Wait", "States": WAITING})
+        # Whether these calls are right is for test_executions and the end-to-end tests to say.
+        self.calls.instead["start_execution"] = lambda **arguments: {}
+        self.calls.instead["stop_execution"] = lambda **arguments: {}
         self.serve()
 
     def serve(self) -> None:
@@ -169,9 +169,6 @@ class Stack:
     def rows(self) -> list[dict[str, Any]]:
         """What the table holds."""
         return raw_rows()
-
-
-WAITING: Final = {"Wait": {"Type": "Wait", "Seconds": 3600, "End": True}}
 
 
 def create_state_machine(name: str, definition: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tasks.tasks.inputs import InvalidQuestion
+from mcp_tasks.tasks.forms import InvalidQuestion
 from mcp_tasks.tasks.rows import TaskTable
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.workflows.ask import ask
@@ -59,9 +59,7 @@ def test_the_same_question_again_has_another_key(rows: TaskTable, executions: Ex
 
 
 @pytest.mark.parametrize("end", ["cancel", "complete"])
-def test_a_task_that_ended_is_not_asked(
-    rows: TaskTable, executions: Executions, end: str
-) -> None:
+def test_a_task_that_ended_is_not_asked(rows: TaskTable, executions: Executions, end: str) -> None:
     rows.create(a_task())
     if end == "cancel":
         rows.cancel(ID, NOW, "alice")

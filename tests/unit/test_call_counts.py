@@ -1,4 +1,4 @@
-"""What a request costs: the calls to AWS, one by one (DESIGN: one call per poll, two per create)."""
+"""What a request costs: the calls to AWS, one by one (one per poll, two per create)."""
 
 from __future__ import annotations
 
@@ -91,15 +91,6 @@ def test_a_cancel_is_one_write_and_one_stop(stack: Stack) -> None:
     assert stop.arguments["executionArn"] == (
         f"{PREFIX.replace(':stateMachine:', ':execution:')}count:{task_id}"
     )
-
-
-def test_cancelling_a_cancelled_task_stops_nothing_else(stack: Stack) -> None:
-    task_id = stack.created("count", {"upto": 3})
-    stack.cancel(task_id)
-    stack.calls.forget()
-    stack.cancel(task_id)
-    assert stack.calls.operations[0] == "update_item"
-    assert "put_item" not in stack.calls.operations
 
 
 def test_an_answer_is_a_read_a_write_a_token_and_a_tombstone(stack: Stack) -> None:

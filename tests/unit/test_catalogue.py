@@ -127,7 +127,7 @@ def test_a_folder_without_tools_is_an_empty_catalogue(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no tools folder .*nowhere"):
+    with pytest.raises(ValueError, match=r"no tools folder .*nowhere"):
         Catalogue.discover(tmp_path / "nowhere")
 
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, field_validator
 
 from mcp_tasks import InputDeclined, TaskContext, ToolError
 from mcp_tasks.registry.context import InputRequired
-from mcp_tasks.tasks.inputs import InvalidQuestion
+from mcp_tasks.tasks.forms import InvalidQuestion
 
 
 class Confirm(BaseModel):

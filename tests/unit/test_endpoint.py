@@ -107,7 +107,9 @@ NOT_A_REQUEST: Final = {
     "a bool id": Bad(body(id=True), 400, INVALID, "id"),
     "a float id": Bad(body(id=1.5), 400, INVALID, "id"),
     "an object id": Bad(body(id={}), 400, INVALID, "id"),
-    "a result": Bad('{"jsonrpc":"2.0","id":7,"result":{}}', 400, INVALID, "responses", request_id=7),
+    "a result": Bad(
+        '{"jsonrpc":"2.0","id":7,"result":{}}', 400, INVALID, "responses", request_id=7
+    ),
     "an error": Bad(
         '{"jsonrpc":"2.0","id":"a","error":{"code":1,"message":""}}',
         400,
@@ -127,7 +129,9 @@ BAD_META: Final = {
     "no _meta": Bad(body(params={}), 400, PARAMS, "_meta", request_id=1),
     "_meta as a list": Bad(body(params={"_meta": []}), 400, PARAMS, "_meta", request_id=1),
     "no version": Bad(body_with_meta(version=...), 400, PARAMS, "protocolVersion", request_id=1),
-    "a null version": Bad(body_with_meta(version=None), 400, PARAMS, "protocolVersion", request_id=1),
+    "a null version": Bad(
+        body_with_meta(version=None), 400, PARAMS, "protocolVersion", request_id=1
+    ),
     "a version as a number": Bad(
         body_with_meta(version=20260728), 400, PARAMS, "protocolVersion", request_id=1
     ),
@@ -240,9 +244,7 @@ def test_an_error_names_the_revisions_that_are_supported(stack: Stack) -> None:
 
 def test_a_revision_of_any_length_is_not_echoed_whole(stack: Stack) -> None:
     version = "9" * 10_000
-    answer = stack.send(
-        body_with_meta(version=version), {**LIST, "MCP-Protocol-Version": version}
-    )
+    answer = stack.send(body_with_meta(version=version), {**LIST, "MCP-Protocol-Version": version})
     assert answer.code == VERSION
     assert len(answer.error["data"]["requested"]) < 100
 
@@ -281,9 +283,7 @@ REMOVED: Final = [
 @pytest.mark.parametrize("method", REMOVED)
 def test_a_method_that_is_not_served_is_not_found(stack: Stack, method: str) -> None:
     """streamable-http.mdx: HTTP 404 and -32601; tasks.md removed tasks/result and tasks/list."""
-    answer = stack.send(
-        body(method=method), {**LIST, "Mcp-Method": method.strip()}, method=method
-    )
+    answer = stack.send(body(method=method), {**LIST, "Mcp-Method": method.strip()}, method=method)
     if method.strip() == method:
         assert (answer.status, answer.code) == (404, NO_METHOD)
         assert method in answer.error["message"]
@@ -413,9 +413,7 @@ def test_arguments_of_any_depth_are_the_clients_mistake(
     nested = "[" * depth + "]" * depth
     params = f'{{"name":"{tool}","arguments":{{"text":{nested}}},"_meta":{json.dumps(meta())}}}'
     text = f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}'
-    answer = stack.send(
-        text, mirrored("tools/call", {"name": tool}), method="tools/call"
-    )
+    answer = stack.send(text, mirrored("tools/call", {"name": tool}), method="tools/call")
     assert answer.status < 500
     assert "error" in answer.message or answer.result["isError"] is True
     assert stack.calls.made == []
@@ -471,8 +469,6 @@ PARAMETERS: Final = ["name", "arguments", "taskId", "inputResponses", "cursor", 
 @settings(
     max_examples=100,
     phases=[Phase.generate],  # the first example tells enough, and each costs several calls
-    deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
@@ -510,6 +506,6 @@ def test_no_json_at_all_makes_the_server_fail(
         "_meta": {**meta(), **meta_changes},
     }
     sent = {**known, **params}
-    text = body(method=method, params=sent, **message)
+    text = body(**{"method": method, "params": sent, **message})
     status = stack.send(text, mirrored(method, sent), method=method).status
     assert status < 500

@@ -36,7 +36,7 @@ def client() -> Any:
 
 
 @pytest.fixture
-def aws(client: Any) -> Iterator[Stubber]:  # type: ignore[misc]
+def aws(client: Any) -> Iterator[Stubber]:
     with Stubber(client) as stubber:
         yield stubber
         stubber.assert_no_pending_responses()

@@ -139,9 +139,7 @@ def test_the_output_is_read_and_not_taken_from_the_event(
 
 
 @pytest.mark.parametrize("name", ["finish-succeeded-large", "finish-succeeded"])
-def test_an_event_of_aws_is_understood(
-    rows: TaskTable, catalogue: Catalogue, name: str
-) -> None:
+def test_an_event_of_aws_is_understood(rows: TaskTable, catalogue: Catalogue, name: str) -> None:
     event = json.loads((EVENTS / f"{name}.json").read_text())["detail"]
     rows.create(a_task(task_id=event["name"], state_machine_arn=event["stateMachineArn"]))
     executions: Any = Ended(succeeded(RESULT))

@@ -45,6 +45,7 @@ def encoded(text: str) -> str:
         encoded("other"),
         "=?base64?ZWNobw?=",
         "=?base64?!!!!?=",
+        "=?base64?ZWNo!bw==?=",
         "=?base64?/w==?=",
         "ec\x00ho",
         "échо",
@@ -65,7 +66,10 @@ def test_a_call_whose_name_header_agrees_is_answered(stack: Stack, name: str) ->
 
 
 def test_names_of_headers_have_no_case_and_their_values_have(stack: Stack) -> None:
-    assert stack.call("echo", {"text": "a"}, headers={"Mcp-Name": None, "MCP-NAME": "echo"}).status == 200
+    assert (
+        stack.call("echo", {"text": "a"}, headers={"Mcp-Name": None, "MCP-NAME": "echo"}).status
+        == 200
+    )
     twice = stack.call("echo", {"text": "a"}, headers={"mcp-name": "echo"})
     assert twice.code == MISMATCH, "the same header in two spellings came twice"
     assert stack.call("echo", {"text": "a"}, headers={"Mcp-Name": "eCHO"}).code == MISMATCH
@@ -73,7 +77,7 @@ def test_names_of_headers_have_no_case_and_their_values_have(stack: Stack) -> No
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
 def test_a_task_method_without_a_name_header_is_tolerated(stack: Stack, method: str) -> None:
-    """tasks.md makes it the client's MUST; a widely used client omits it, and nothing is misrouted."""
+    """tasks.md makes it the client's MUST; a widely used client omits it; nothing is misrouted."""
     task_id = stack.created("count", {"upto": 1})
     params = {"taskId": task_id, "inputResponses": {}}
     assert stack.post(method, params, headers={"Mcp-Name": None}).status == 200
@@ -174,7 +178,8 @@ def test_a_nested_parameter_is_found_through_properties() -> None:
     mirrored = mirrored_parameters(schema)
     assert mirrored == [MirroredParameter("Tenant", ("who", "tenant"), "string")]
     check_parameters(mirrored, {"who": {"tenant": "a"}}, Headers({"Mcp-Param-Tenant": ["a"]}))
-    for absent in ({}, {"who": None}, {"who": "a"}, {"who": {}}):
+    absents: list[dict[str, Any]] = [{}, {"who": None}, {"who": "a"}, {"who": {}}]
+    for absent in absents:
         check_parameters(mirrored, absent, Headers({}))
     with pytest.raises(ProtocolError) as caught:
         check_parameters(mirrored, {"who": {"tenant": "a"}}, Headers({}))
@@ -245,7 +250,9 @@ def test_plain_text_is_what_it_is(text: str) -> None:
         assert decode(text, "Mcp-Name") == text
 
 
-@given(st.characters(exclude_characters="\t", max_codepoint=0x1F) | st.characters(min_codepoint=127))
+@given(
+    st.characters(exclude_characters="\t", max_codepoint=0x1F) | st.characters(min_codepoint=127)
+)
 def test_characters_that_no_header_carries_are_refused(character: str) -> None:
     with pytest.raises(ProtocolError, match="characters"):
         decode(f"a{character}b", "Mcp-Name")

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tasks.tasks.inputs import ACTIONS, InvalidAnswer, InvalidQuestion, Question, open_ask
+from mcp_tasks.tasks.forms import InvalidAnswer, InvalidQuestion
+from mcp_tasks.tasks.inputs import ACTIONS, Question, open_ask
 
 FORM: Final = {
     "type": "object",
@@ -84,7 +85,11 @@ def test_an_answer_that_does_not_fit_names_its_key_and_field(
 
 @given(st.text(min_size=8, alphabet="XYZ"))
 def test_the_message_never_repeats_the_answer(secret: str) -> None:
-    for content in ({"sure": secret}, {"sure": True, "name": secret}, {"sure": True, "age": secret}):
+    for content in (
+        {"sure": secret},
+        {"sure": True, "name": secret},
+        {"sure": True, "age": secret},
+    ):
         with pytest.raises(InvalidAnswer) as caught:
             QUESTION.check("key", accept(**content))
         assert secret not in str(caught.value)
@@ -129,14 +134,14 @@ def test_an_ask_has_a_key_for_every_question(token: str, names: list[str]) -> No
 @given(tokens=st.lists(st.text(min_size=1), min_size=2, max_size=5, unique=True), names=NAMES)
 def test_keys_are_unique_over_the_tasks_life(tokens: list[str], names: list[str]) -> None:
     """tasks.md: a key must never be used for two requests. Each ask has a token of its own."""
-    questions = {name: QUESTION for name in names}
+    questions = dict.fromkeys(names, QUESTION)
     keys = [key for token in tokens for key in open_ask(token, questions).questions]
     assert len(keys) == len(set(keys))
 
 
 @given(token=st.text(min_size=1), names=NAMES)
 def test_an_ask_that_is_delivered_again_has_the_same_keys(token: str, names: list[str]) -> None:
-    questions = {name: QUESTION for name in names}
+    questions = dict.fromkeys(names, QUESTION)
     assert open_ask(token, questions) == open_ask(token, questions)
 
 

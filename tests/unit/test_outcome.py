@@ -119,6 +119,16 @@ def test_another_functions_message_cannot_pose_as_a_tool_error() -> None:
     assert SECRET not in end.message
 
 
+def test_a_tool_error_of_somebody_elses_function_leaks_no_stack() -> None:
+    end = raised(type("ToolError", (Exception,), {})("Not today"))
+    assert isinstance(end, Completed)
+    assert end.result["isError"] is True
+    text = end.result["content"][0]["text"]
+    assert SECRET not in text
+    assert "stackTrace" not in text
+    assert "Not today" in text
+
+
 OVER_TIME: Final = Failed("The tool ran over its time and was stopped")
 
 
@@ -152,7 +162,10 @@ def test_a_function_that_timed_out_says_so(message: str) -> None:
     [
         ("Runtime.ExitError", f"{REQUEST} Error: Runtime exited with error: signal: killed"),
         ("Runtime.OutOfMemory", f"{REQUEST} Error: Runtime exited with error: signal: killed"),
-        ("Runtime.ImportModuleError", "Unable to import module 'worker.handler': No module named x"),
+        (
+            "Runtime.ImportModuleError",
+            "Unable to import module 'worker.handler': No module named x",
+        ),
     ],
 )
 def test_a_function_whose_runtime_failed_is_named_after_that(error: str, message: str) -> None:

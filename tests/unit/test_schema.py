@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 from jsonschema import Draft202012Validator
-from pydantic import AnyUrl, BaseModel, Field
+from pydantic import AnyUrl, BaseModel, Field, create_model
 
 from mcp_tasks.registry.schema import (
     InvalidArguments,
@@ -107,6 +107,12 @@ def test_generated_titles_are_left_out_and_properties_of_that_name_are_not() -> 
     assert "title" in schema["$defs"]["Inner"]["required"]
 
 
+@pytest.mark.parametrize("name", ["title", "default", "examples", "properties", "enum", "const"])
+def test_a_parameter_called_like_a_keyword_is_a_parameter(name: str) -> None:
+    model = create_model("Arguments", **{name: (int, ...)})  # type: ignore[call-overload]
+    assert object_schema(model)["properties"] == {name: {"type": "integer"}}
+
+
 def test_a_default_that_looks_like_a_schema_is_kept() -> None:
     def function(options: dict[str, str] = {"title": "kept"}) -> None:  # noqa: B006
         """Take options."""
@@ -178,7 +184,9 @@ def test_what_the_schema_accepts_is_accepted() -> None:
 
 def test_every_wrong_field_is_named_and_no_value() -> None:
     with pytest.raises(InvalidArguments) as caught:
-        validate_arguments(MODEL, {**GOOD, "text": ["hunter2"], "whole": "hunter2", "more": "hunter2"})
+        validate_arguments(
+            MODEL, {**GOOD, "text": ["hunter2"], "whole": "hunter2", "more": "hunter2"}
+        )
     assert all(f"{field}:" in str(caught.value) for field in ("text", "whole", "more"))
     assert "hunter2" not in str(caught.value)
 
@@ -195,7 +203,7 @@ def test_a_context_is_never_an_argument() -> None:
         validate_arguments(MODEL, {**GOOD, "context": {}})
 
 
-def unannotated(a) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def unannotated(a) -> None:  # type: ignore[no-untyped-def]
     """Not typed."""
 
 

@@ -296,7 +296,9 @@ def test_a_tool_errors_message_was_written_for_the_caller(log: Recorder) -> None
     assert "No such file: a.csv" in str(left)
 
 
-@pytest.mark.parametrize("error", [InputDeclined("Sure?", "decline"), type("Own", (ToolError,), {})("x")])
+@pytest.mark.parametrize(
+    "error", [InputDeclined("Sure?", "decline"), type("Own", (ToolError,), {})("x")]
+)
 def test_a_kind_of_tool_error_is_a_tool_error(log: Recorder, error: Exception) -> None:
     """`outcome` and a state's Catch know one name."""
 

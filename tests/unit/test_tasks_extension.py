@@ -46,7 +46,7 @@ def sent(stack: Stack) -> list[tuple[str, Any]]:
     """What was sent to waiting states: token and output."""
     taken: list[tuple[str, Any]] = []
 
-    def send(*, taskToken: str, output: str) -> dict[str, Any]:  # noqa: N803
+    def send(*, taskToken: str, output: str) -> dict[str, Any]:
         taken.append((taskToken, json.loads(output)))
         return {}
 
@@ -78,7 +78,9 @@ def test_a_client_without_the_extension_is_refused(
     """tasks.md, "Capability Negotiation"; even a task of its own."""
     task_id = stack.created("count", {"upto": 1})
     stack.calls.forget()
-    answer = stack.post(method, {"taskId": task_id, "inputResponses": {}}, capabilities=capabilities)
+    answer = stack.post(
+        method, {"taskId": task_id, "inputResponses": {}}, capabilities=capabilities
+    )
     assert (answer.status, answer.code) == (400, CAPABILITY)
     assert answer.error["data"] == {"requiredCapabilities": {"extensions": {TASKS: {}}}}
     assert stack.calls.made == []
@@ -149,7 +151,9 @@ def test_unknown_expired_and_anothers_tasks_look_alike(
 def test_its_principal_reaches_a_task(stack: Stack, method: str) -> None:
     alice = "arn:aws:iam::1:user/alice"
     task_id = stack.created("count", {"upto": 1}, user_arn=alice)
-    assert stack.post(method, {"taskId": task_id, "inputResponses": {}}, user_arn=alice).status == 200
+    assert (
+        stack.post(method, {"taskId": task_id, "inputResponses": {}}, user_arn=alice).status == 200
+    )
 
 
 # tasks/get
@@ -322,7 +326,9 @@ def test_declining_needs_no_content(stack: Stack, sent: list[tuple[str, Any]]) -
     """client/elicitation.mdx, "Response Actions"; content beside it is dropped."""
     task_id = stack.created("count", {"upto": 1})
     first, second = asked(stack, task_id, "one", "two").questions
-    stack.update(task_id, {first: {"action": "decline"}, second: {"action": "cancel", "content": 5}})
+    stack.update(
+        task_id, {first: {"action": "decline"}, second: {"action": "cancel", "content": 5}}
+    )
     assert sent == [("token", {"one": {"action": "decline"}, "two": {"action": "cancel"}})]
 
 
@@ -462,12 +468,33 @@ def test_a_task_that_asks_is_cancelled(stack: Stack) -> None:
     assert stack.task(task_id)["status"] == "cancelled"
 
 
-def test_cancelling_an_ended_task_is_acknowledged_and_changes_nothing(stack: Stack) -> None:
+@pytest.mark.parametrize("end", ["complete", "fail"])
+def test_cancelling_an_ended_task_is_acknowledged_and_changes_nothing(
+    stack: Stack, end: str
+) -> None:
     """tasks.md, "Task Cancellation": the same empty acknowledgement."""
     task_id = stack.created("count", {"upto": 1})
-    stack.deployment.rows.complete(task_id, {"content": []}, now_ms())
+    if end == "complete":
+        stack.deployment.rows.complete(task_id, {"content": []}, now_ms())
+    else:
+        stack.deployment.rows.fail(task_id, {"code": INTERNAL, "message": "no"}, "no", now_ms())
     before = stack.rows
     assert stack.cancel(task_id).status == 200
+    assert stack.rows == before
+    assert "stop_execution" not in stack.calls.operations
+
+
+def test_a_cancel_that_is_repeated_stops_the_execution_if_the_first_did_not(stack: Stack) -> None:
+    """The first may have been lost between its write and its stop."""
+    task_id = stack.created("count", {"upto": 1})
+    stop = stack.calls.instead["stop_execution"]
+    stack.calls.instead["stop_execution"] = refusing("stepfunctions", "ThrottlingException")
+    assert stack.cancel(task_id).status == 200
+    stack.calls.instead["stop_execution"] = stop
+    before = stack.rows
+    stack.calls.forget()
+    assert stack.cancel(task_id).status == 200
+    assert "stop_execution" in stack.calls.operations
     assert stack.rows == before
 
 

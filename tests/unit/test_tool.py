@@ -123,7 +123,7 @@ def test_a_tool_needs_words_for_a_model() -> None:
 
 def test_an_error_of_a_declaration_names_its_tool() -> None:
     for options in ({"ttl": timedelta(0)}, {"timeout": timedelta(0)}):
-        with pytest.raises(ValueError, match="^add: "):
+        with pytest.raises(ValueError, match=r"^add: "):
             tool(**options)(add)  # type: ignore[call-overload]
 
 
@@ -160,7 +160,10 @@ def test_a_header_annotation_is_a_mirrored_parameter() -> None:
     assert (mirrored.header, mirrored.path, mirrored.type) == ("Region", ("region",), "string")
 
 
-@pytest.mark.parametrize("name", ["json", "copy", "schema", "dict", "validate", "model_name"])
+@pytest.mark.parametrize(
+    "name",
+    ["json", "copy", "schema", "model_name", "model_config", "model_dump", "_hidden", "self"],
+)
 def test_a_parameter_may_have_any_name(name: str) -> None:
     """Not only those that pydantic's own methods leave over."""
     namespace: dict[str, Any] = {}
@@ -228,6 +231,9 @@ def test_a_step_converts_its_input_and_its_output() -> None:
         ({"definition": None, "state_machine_arn": ARN, "steps": [step]}, "its own steps"),
         ({"description": ""}, "docstring"),
         ({"name": "a b"}, "A-Z"),
+        ({"definition": None, "state_machine_arn": "own"}, "ARN"),
+        # Its executions and its events bear the unqualified ARN: they would never be the task's.
+        ({"definition": None, "state_machine_arn": f"{ARN}:PROD"}, "ARN"),
     ],
 )
 def test_a_workflow_that_cannot_be_deployed_says_why(options: dict[str, Any], says: str) -> None:

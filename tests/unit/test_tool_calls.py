@@ -12,7 +12,7 @@ from tests.unit.aws import real, refusing
 from tests.unit.stack import TASKS, Stack
 
 PARAMS, INTERNAL, CAPABILITY = -32602, -32603, -32021
-NEEDS_TASKS: Final = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+NEEDS_TASKS: Final[dict[str, Any]] = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
 
 WITHOUT_TASKS: Final[dict[str, Any]] = {
     "nothing": {},
@@ -166,6 +166,17 @@ def test_an_optional_task_runs_within_the_request_for_a_client_without_the_exten
     assert stack.calls.made == []
 
 
+@pytest.mark.parametrize("elicitation", [{}, {"url": {}}])
+def test_a_task_remembers_whether_its_client_can_be_asked(
+    stack: Stack, elicitation: dict[str, Any]
+) -> None:
+    """By the time it asks, the request and its capabilities are gone."""
+    capabilities = {"extensions": {TASKS: {}}, "elicitation": elicitation}
+    stack.created("count", {"upto": 1}, capabilities=capabilities)
+    (row,) = stack.rows
+    assert row["acceptsForms"] == {"BOOL": elicitation == {}}
+
+
 def test_settings_of_the_extension_are_ignored(stack: Stack) -> None:
     capabilities = {"extensions": {TASKS: {"later": True}}}
     assert stack.created("count", {"upto": 1}, capabilities=capabilities)
@@ -176,6 +187,13 @@ def test_a_question_within_the_request_needs_the_extension(stack: Stack) -> None
     answer = stack.call("count", {"upto": 3, "ask": True}, capabilities={"elicitation": {}})
     assert (answer.status, answer.code) == (400, CAPABILITY)
     assert answer.error["data"] == NEEDS_TASKS
+
+
+def test_a_question_of_a_tool_that_never_runs_as_a_task_is_the_servers_fault(stack: Stack) -> None:
+    """-32021 would name an extension that the client declared."""
+    answer = stack.call("nosy")
+    assert (answer.status, answer.code) == (500, INTERNAL)
+    assert "nosy" in answer.error["message"]
 
 
 def test_bad_arguments_leave_no_row_and_start_nothing(stack: Stack) -> None:

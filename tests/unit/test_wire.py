@@ -128,7 +128,9 @@ BAD: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "discover without ttlMs": broken("discover", ttlMs=None),
     "discover with a bad scope": broken("discover", cacheScope="mine"),
     "list without a schema": broken("list", tools=[{"name": "echo"}]),
-    "list with a bad schema": broken("list", tools=[{"name": "e", "inputSchema": {"type": "array"}}]),
+    "list with a bad schema": broken(
+        "list", tools=[{"name": "e", "inputSchema": {"type": "array"}}]
+    ),
     "call without content": broken("call", content=None),
     "call with a bad block": broken("call", content=[{"type": "text"}]),
     "call with a bad flag": broken("call", isError="yes"),

@@ -14,6 +14,7 @@ from moto import mock_aws
 
 from tests.unit.cloud import Cloud
 from tests.unit.conftest import EXAMPLE_TOOLS
+from tests.unit.stack import LOGGER
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TOOLS: Final = ROOT / "functions" / "tools"
@@ -72,7 +73,7 @@ def test_a_declined_question_ends_the_call_as_a_tool_error(cloud: Cloud) -> None
 
 
 def test_a_task_whose_client_cannot_be_asked_fails_and_says_what_it_lacks(cloud: Cloud) -> None:
-    capabilities = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    capabilities: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
     arguments = {"monthly": 100, "years": 10, "runs": 100}
     task = cloud.settled(cloud.start("simulate_savings", arguments, capabilities=capabilities))
     assert task["status"] == "failed"
@@ -83,7 +84,7 @@ def test_a_task_whose_client_cannot_be_asked_fails_and_says_what_it_lacks(cloud:
 def test_a_cancelled_task_stays_cancelled(cloud: Cloud) -> None:
     """Whatever comes later: an answer under way, another cancel."""
     task_id = cloud.start("simulate_savings", {"monthly": 100, "years": 10, "runs": 100})
-    responses = dict.fromkeys(cloud.settled(task_id)["inputRequests"], {"action": "decline"})
+    responses = {key: {"action": "decline"} for key in cloud.settled(task_id)["inputRequests"]}
     cloud.post("tasks/cancel", {"taskId": task_id})
     cancelled = cloud.get(task_id)
     assert cancelled["status"] == "cancelled"
@@ -124,7 +125,10 @@ def test_a_workflow_runs_from_call_to_result(cloud: Cloud) -> None:
     profile = task["result"]["structuredContent"]
     assert (profile["title"], profile["rows"]) == ("Colours", 120)
     colour, n = profile["columns"]
-    assert colour["most_frequent"] == [{"value": "crimson", "count": 80}, {"value": "blue", "count": 40}]
+    assert colour["most_frequent"] == [
+        {"value": "crimson", "count": 80},
+        {"value": "blue", "count": 40},
+    ]
     assert (n["minimum"], n["maximum"], n["mean"]) == (0, 119, 59.5)
 
 
@@ -168,6 +172,49 @@ def test_the_real_file_is_profiled(cloud: Cloud) -> None:
     assert profile["rows"] == 200
     header = next(csv.reader(io.StringIO(head)))
     assert [column["name"] for column in profile["columns"]] == header
+
+
+# what is written down
+
+
+def test_no_argument_answer_result_or_token_is_logged(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From call to result, through all four functions."""
+    log = io.StringIO()
+    monkeypatch.setattr(LOGGER.registered_handler, "stream", log)
+    secret = "hunter2"
+    task_id = cloud.start("profile_dataset", {"csv": f"name\n{secret}\n{secret}\n"})
+    cloud.settled(task_id)
+    (ask,) = cloud.row(task_id).asks.values()
+    cloud.answer(task_id, show_values=True, title=secret)
+    assert secret in json.dumps(cloud.settled(task_id))
+    cloud.post("tools/call", {"name": "greet", "arguments": {"name": secret}})
+    cloud.post("tools/call", {"name": "greet", "arguments": {"name": [secret]}})
+    cloud.post("tools/call", {"name": secret, "arguments": {}})
+    cloud.start("simulate_savings", {"monthly": 271828.18, "years": 10, "runs": 100})
+
+    lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    assert {"answered", "ran", "asked", "finished"} <= {line["message"] for line in lines}
+    assert any(line.get("task_id") == task_id for line in lines)
+    assert secret not in log.getvalue()
+    assert "271828" not in log.getvalue()
+    assert ask.token not in log.getvalue()
+
+
+def test_keys_of_one_request_are_not_logged_with_the_next(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = io.StringIO()
+    monkeypatch.setattr(LOGGER.registered_handler, "stream", log)
+    cloud.start("simulate_savings", {"monthly": 1, "years": 1, "runs": 100})
+    log.truncate(0)
+    log.seek(0)
+    cloud.post("server/discover", {})
+    lines = [json.loads(line) for line in log.getvalue().splitlines() if "discover" in line]
+    assert len(lines) == 1
+    assert "tool" not in lines[0]
+    assert "task_id" not in lines[0]
 
 
 # crashes

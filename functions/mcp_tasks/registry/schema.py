@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
-from ..tasks.inputs import InvalidQuestion, check_form
+from ..tasks.forms import InvalidQuestion, check_form
 
 _FIELD = "argument_"
 

@@ -11,8 +11,9 @@ from typing import Any, Final
 from aws_lambda_powertools import Logger
 
 from ..protocol.errors import ErrorCode, ProtocolError, invalid_params, missing_capability
+from ..tasks.forms import InvalidAnswer
 from ..tasks.ids import is_task_id
-from ..tasks.inputs import InvalidAnswer, Question
+from ..tasks.inputs import Question
 from ..tasks.rows import Conflict, TaskEnded, TaskTable, UnknownTask
 from ..tasks.state import Status
 from ..tasks.task import Task, iso, now_ms

@@ -15,20 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from .forms import InvalidAnswer, InvalidQuestion, check_content
+
 ACTIONS: Final = frozenset({"accept", "decline", "cancel"})
 """What a person may do with a form (elicitation.mdx, "Response Actions")."""
-
-PRIMITIVE_TYPES: Final = frozenset({"string", "number", "integer", "boolean"})
-FORMATS: Final = frozenset({"email", "uri", "date", "date-time"})
-"""What a form may ask for (elicitation.mdx, "Requested Schema")."""
-
-
-class InvalidAnswer(ValueError):
-    """An answer that does not fit its question; the message names the key and what is wrong."""
-
-
-class InvalidQuestion(ValueError):
-    """A question that a workflow cannot ask; the message names its key and what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +38,11 @@ class Question:
             raise InvalidAnswer(f"{key}: an answer needs an action: accept, decline or cancel")
         if action != "accept":
             return {"action": action}
-        content = answer.get("content")
-        # Imported here: only answering needs it, and polling should not pay for it.
-        import fastjsonschema
-
         try:
-            fastjsonschema.validate(self.schema, content, use_default=False)
-        except fastjsonschema.JsonSchemaValueException as error:
-            raise InvalidAnswer(f"{key}: {_located(error)}") from None
-        return {"action": "accept", "content": content}
+            check_content(self.schema, answer.get("content"))
+        except InvalidAnswer as error:
+            raise InvalidAnswer(f"{key}: {error}") from None
+        return {"action": "accept", "content": answer["content"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +68,6 @@ class Ask:
         return {self.names[key]: answer for key, answer in self.answers.items()}
 
 
-def check_form(schema: Mapping[str, Any]) -> None:
-    """Refuse a schema that is not a flat object of primitive fields.
-
-    A client refuses such a form too, and then the task would wait for ever.
-    Raises InvalidQuestion naming the field.
-    """
-    properties = schema.get("properties")
-    if schema.get("type") != "object" or not isinstance(properties, Mapping) or not properties:
-        raise InvalidQuestion("a form is an object with at least one field")
-    for name, declared in properties.items():
-        if not isinstance(declared, Mapping) or not _is_primitive(declared):
-            raise InvalidQuestion(
-                f"{name}: a form's field is a string, number, boolean, or a choice of strings"
-            )
-
-
 def open_ask(token: str, questions: Mapping[str, Question]) -> Ask:
     """Give an ask its id and its keys.
 
@@ -110,19 +80,3 @@ def open_ask(token: str, questions: Mapping[str, Question]) -> Ask:
     ask_id = hashlib.sha256(token.encode()).hexdigest()[:12]
     names = {f"{name}-{ask_id}": name for name in questions}
     return Ask(ask_id, token, names, {key: questions[name] for key, name in names.items()})
-
-
-def _is_primitive(declared: Mapping[str, Any]) -> bool:
-    kind = declared.get("type")
-    if kind == "array":
-        items = declared.get("items")
-        return isinstance(items, Mapping) and ("enum" in items or "anyOf" in items)
-    if declared.get("format", "uri") not in FORMATS:
-        return False
-    return isinstance(kind, str) and kind in PRIMITIVE_TYPES
-
-
-def _located(error: Any) -> str:
-    """The validator's words without the offending value, which must not reach a log."""
-    where = ".".join(error.path[1:]) or "content"
-    return f"{where} breaks the rule {error.rule} ({error.rule_definition})"

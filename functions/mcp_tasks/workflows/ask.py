@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..protocol.errors import missing_capability
-from ..tasks.inputs import InvalidQuestion, Question, check_form, open_ask
+from ..tasks.forms import InvalidQuestion, check_form
+from ..tasks.inputs import Question, open_ask
 from ..tasks.rows import ClientCannotAnswer, TaskEnded, TaskTable, UnknownTask
 from .executions import Executions
 

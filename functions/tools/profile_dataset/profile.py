@@ -16,8 +16,8 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel
 
-HASH_BYTES = 3
-"""Four characters in Base64; enough for the values that a file of this size can have."""
+HASH_BYTES = 5
+"""Seven characters in Base64; two values of a file of this size do not share a hash."""
 MAX_COUNTED = 64
 TOP = 5
 

@@ -48,9 +48,9 @@ def split(task: TaskContext, csv: str, chunk_rows: int = 1000) -> list[Chunk]:
         if len(row) != len(header):
             raise ToolError(f"Row {number} has {len(row)} cells, the header has {len(header)}")
     parts = [rows[start : start + chunk_rows] for start in range(0, len(rows), chunk_rows)]
-    # All parts of all columns come back in one payload: three bytes a hash, in Base64.
+    # All parts of all columns come back in one payload: five bytes a hash, in Base64.
     share = MERGED_CHARACTERS // (len(parts) * len(header))
-    hashes = min(MAX_HASHES, (share - COLUMN_CHARACTERS) // 4)
+    hashes = min(MAX_HASHES, (share - COLUMN_CHARACTERS) // 7)
     if hashes < MIN_HASHES:
         raise ToolError(
             f"{len(parts)} chunks of {len(header)} columns are too many; use a larger chunk_rows"

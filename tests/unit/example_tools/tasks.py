@@ -34,3 +34,9 @@ def count(task: TaskContext, upto: int, ask: bool = False) -> Counted:
 def wait(task: TaskContext) -> str:
     """Take long."""
     return "waited"
+
+
+@tool
+def nosy(task: TaskContext) -> str:
+    """Ask, and yet not run as a task."""
+    return str(task.ask("Really?", Confirm).sure)
