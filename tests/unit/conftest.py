@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from botocore.session import get_session
@@ -89,7 +90,7 @@ def catalogue(
     found, modules = example_modules
     for name in _tools():
         del sys.modules[name]
-    sys.modules.update(modules)  # type: ignore[arg-type]
+    sys.modules.update(modules)
     return found
 
 

@@ -267,7 +267,7 @@ def test_more_chunks_than_can_be_merged_are_a_tool_error() -> None:
 
 
 def test_a_file_of_as_many_values_as_fit_is_split() -> None:
-    """The largest file that the arguments allow, with quotes and line breaks, which JSON doubles."""
+    """The largest that the arguments allow, full of the quotes that JSON doubles."""
     row = '"a ""b""",c\n'
     text = "x,y\n" + row * ((200_000 - 4) // len(row))
     Arguments(csv=text)

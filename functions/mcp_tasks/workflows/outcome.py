@@ -92,6 +92,6 @@ def _failure(end: ExecutionEnd) -> tuple[str, str]:
     if not isinstance(payload, dict) or "errorMessage" not in payload:
         return end.error or "unknown error", end.cause
     ours = _WORKER_FAILURE.fullmatch(str(payload["errorMessage"]))
-    if ours is None:
-        return end.error or "unknown error", ""
+    if ours is None:  # only of a ToolError is the message shown, and whoever raised it meant that
+        return end.error or "unknown error", str(payload["errorMessage"])
     return ours["name"], ours["message"]
