@@ -52,20 +52,22 @@ class Emulator:
 
     def alive(self) -> bool:
         """Whether the process that was started still answers."""
-        return _is_ours(self.pid) and _healthy(self.port)
+        return _is_emulator(self.pid) and _healthy(self.port)
 
     def stop(self) -> None:
         """Stop the process and its workers, and forget it."""
-        if _is_ours(self.pid):
+        child = _CHILDREN.pop(self.pid, None)
+        if child is not None or _is_emulator(self.pid):
             os.kill(self.pid, signal.SIGTERM)
             deadline = time.monotonic() + STOP_SECONDS
-            while _is_ours(self.pid) and time.monotonic() < deadline:
-                _reap(self.pid)
+            while self._runs(child):
+                if time.monotonic() > deadline:
+                    os.killpg(self.pid, signal.SIGKILL)
                 time.sleep(0.05)
-            if _is_ours(self.pid):
-                os.killpg(self.pid, signal.SIGKILL)
-                _reap(self.pid)
         _state_file(self.name).unlink(missing_ok=True)
+
+    def _runs(self, child: subprocess.Popen[bytes] | None) -> bool:
+        return _is_emulator(self.pid) if child is None else child.poll() is None
 
 
 def start(name: str, port: int | None = None) -> Emulator:
@@ -145,19 +147,14 @@ def _healthy(port: int) -> bool:
         return False
 
 
-def _is_ours(pid: int) -> bool:
+def _is_emulator(pid: int) -> bool:
     """Whether the process is an emulator still: process ids are used again."""
     with contextlib.suppress(OSError):
         shown = subprocess.run(
-            ["ps", "-o", "stat=,command=", "-p", str(pid)],
+            ["ps", "-ww", "-o", "stat=,command=", "-p", str(pid)],
             capture_output=True,
             text=True,
             check=False,
         ).stdout
         return "ministack" in shown and not shown.startswith("Z")
     return False
-
-
-def _reap(pid: int) -> None:
-    if pid in _CHILDREN:
-        _CHILDREN[pid].poll()

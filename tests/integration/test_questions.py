@@ -116,7 +116,7 @@ def test_a_client_that_cannot_be_asked_gets_the_error_for_it(
     assert task["status"] == "failed"
     assert task["error"]["code"] == -32021
     assert task["error"]["data"]["requiredCapabilities"] == {"elicitation": {}}
-    assert traces.execution_status(task_id) == "ABORTED"
+    traces.until_execution(task_id, "ABORTED")
 
 
 def test_no_token_reaches_the_client(client: Client, traces: Traces) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from infra.local.deployment import LocalStack
@@ -44,10 +45,13 @@ class Traces:
             if machine["name"].startswith(self._stack)
         )
 
-    def execution_status(self, task_id: str) -> str:
-        """How a task's execution stands."""
+    def until_execution(self, task_id: str, status: str) -> None:
+        """Wait until a task's execution stands so: it is stopped after its row was written."""
         arn = self.row(task_id)["stateMachineArn"]["S"].replace(":stateMachine:", ":execution:")
-        status: str = self._stepfunctions.describe_execution(executionArn=f"{arn}:{task_id}")[
-            "status"
-        ]
-        return status
+        deadline = time.monotonic() + 10
+        while True:
+            execution = self._stepfunctions.describe_execution(executionArn=f"{arn}:{task_id}")
+            if execution["status"] == status:
+                return
+            assert time.monotonic() < deadline, execution["status"]
+            time.sleep(0.05)

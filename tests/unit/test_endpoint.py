@@ -467,7 +467,7 @@ PARAMETERS: Final = ["name", "arguments", "taskId", "inputResponses", "cursor", 
 
 
 @settings(
-    max_examples=100,
+    max_examples=60,
     phases=[Phase.generate],  # the first example tells enough, and each costs several calls
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
