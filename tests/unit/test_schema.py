@@ -349,3 +349,13 @@ def test_a_format_that_clients_know_is_shown() -> None:
 def test_a_form_without_fields_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one field"):
         requested_schema(type("Empty", (BaseModel,), {"__module__": "m"}))
+
+
+def test_a_title_that_its_author_wrote_stays() -> None:
+    class Arguments(BaseModel):
+        to: Annotated[str, Field(title="Recipient")]
+        first_name: str
+
+    properties = object_schema(Arguments)["properties"]
+    assert properties["to"]["title"] == "Recipient"
+    assert "title" not in properties["first_name"]

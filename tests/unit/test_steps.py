@@ -335,3 +335,8 @@ def test_a_failure_carries_its_name_twice(name: str) -> None:
     assert type(error).__name__ == name
     assert name in str(error)
     assert "why: it broke" in str(error)
+
+
+def test_a_long_message_is_cut_before_step_functions_cuts_it() -> None:
+    """A cause that was cut elsewhere is no JSON any more, and could not be read."""
+    assert len(str(failure("ToolError", "x" * 100_000))) < 10_000

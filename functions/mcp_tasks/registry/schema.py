@@ -138,17 +138,25 @@ def _sentence(error: ErrorDetails) -> str:
     return f"{where}: {error['msg']}"
 
 
-def _drop_titles(schema: Any) -> None:
-    """Remove the titles that pydantic makes from names: they say nothing new, and cost tokens."""
+def _drop_titles(schema: Any, name: str | None = None) -> None:
+    """Remove the titles that pydantic makes from names: they say nothing new, and cost tokens.
+
+    `name` is the name that the schema goes by; a title that says more is its author's, and stays.
+    """
     if isinstance(schema, list):
         for item in schema:
             _drop_titles(item)
     elif isinstance(schema, dict):
-        if isinstance(schema.get("title"), str):
+        title = schema.get("title")
+        if isinstance(title, str) and (name is None or _plain(title) == _plain(name)):
             del schema["title"]
         for key, child in schema.items():
             if key in ("properties", "$defs"):
-                for grandchild in child.values():
-                    _drop_titles(grandchild)
+                for child_name, grandchild in child.items():
+                    _drop_titles(grandchild, child_name)
             elif key not in ("default", "examples", "const", "enum"):
                 _drop_titles(child)
+
+
+def _plain(text: str) -> str:
+    return text.replace("_", "").replace(" ", "").lower()

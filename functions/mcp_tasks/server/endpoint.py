@@ -24,7 +24,7 @@ from .methods import Call, MethodTable
 
 MAX_BODY_BYTES: Final = 1024 * 1024
 
-logger = Logger(child=True)
+logger = Logger()
 
 
 @dataclass(frozen=True, slots=True)

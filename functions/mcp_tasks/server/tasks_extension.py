@@ -25,7 +25,7 @@ EXTENSION: Final = "io.modelcontextprotocol/tasks"
 UPDATE_ATTEMPTS: Final = 8
 """How often one `tasks/update` reads again when others answer the same task at the same moment."""
 
-logger = Logger(child=True)
+logger = Logger()
 
 
 def required() -> ProtocolError:

@@ -27,7 +27,7 @@ from .tasks_extension import EXTENSION, create_task_result, required
 MAX_INPUT_BYTES: Final = 256 * 1024
 """What an execution accepts as input (Step Functions developer guide, "Quotas")."""
 
-logger = Logger(child=True)
+logger = Logger()
 
 
 def call_tool(

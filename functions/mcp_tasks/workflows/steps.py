@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..registry.context import InputRequired, TaskCancelled, TaskContext, ToolError
 from ..registry.results import error_result
@@ -21,6 +21,10 @@ from .outcome import TOOL_ERROR
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
+
+
+MAX_MESSAGE: Final = 8_000
+"""Characters of a failure's message: Step Functions cuts a longer cause, which is no JSON then."""
 
 
 def run_function(tool: FunctionTool, arguments: Any, task: TaskContext) -> dict[str, Any]:
@@ -96,4 +100,4 @@ def failure(name: str, message: str = "see the server's log") -> Exception:
     it as well, which is what `outcome` reads.
     """
     exception: type[Exception] = type(name, (Exception,), {})
-    return exception(f"[{name}] {message}")
+    return exception(f"[{name}] {message[:MAX_MESSAGE]}")
