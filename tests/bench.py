@@ -17,17 +17,20 @@ import time
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from infra.bundle import ROOT, bundled
+from infra.catalogue import discover
 from infra.local import emulator as emulators
 from infra.local.deployment import LocalStack, deploy
-from infra.local.environment import ROOT
+from infra.profile import LOCAL
 from tests.integration.client import Client
 
+TOOLS = ROOT / "functions" / "tools"
 WARM_UP, REQUESTS, CREATES = 30, 300, 60
 TARGETS = {"tasks/get": 25.0, "tools/call, creates a task": 60.0}
 """Milliseconds, at the median."""
 
 COLD = """
-import os, resource, sys, time
+import os, time
 os.environ.update(TASKS_TABLE="t", STATE_MACHINE_PREFIX="arn:", CELL="c1", SERVER_NAME="s",
                   SERVER_VERSION="1", AWS_DEFAULT_REGION="us-east-1", AWS_ACCESS_KEY_ID="x",
                   AWS_SECRET_ACCESS_KEY="x", POWERTOOLS_SERVICE_NAME="api")
@@ -107,19 +110,19 @@ def measure(stack: LocalStack) -> dict[str, list[float]]:
 
 def cold_start() -> list[float]:
     """CPU milliseconds of the API function's imports and set-up, in fresh processes."""
-    bundle = next((ROOT / ".local" / "bundles").glob("code-*local*"))
-    environment = {**os.environ, "PYTHONPATH": os.fspath(bundle)}
     command = [sys.executable, "-c", COLD]
-    return sorted(
-        float(subprocess.check_output(command, env=environment, cwd=bundle)) for _ in range(9)
-    )
+    with bundled(discover(TOOLS), TOOLS, LOCAL.target) as bundle:
+        environment = {**os.environ, "PYTHONPATH": os.fspath(bundle)}
+        return sorted(
+            float(subprocess.check_output(command, env=environment, cwd=bundle)) for _ in range(9)
+        )
 
 
 def main() -> int:
     """Print the figures; the exit code tells whether the targets were met."""
     running = emulators.start("bench")
     try:
-        figures = measure(deploy(running, ROOT / "functions" / "tools"))
+        figures = measure(deploy(running, TOOLS))
     finally:
         running.stop()
     figures["cold start of the API (CPU)"] = cold_start()
