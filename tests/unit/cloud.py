@@ -1,8 +1,8 @@
 """The whole stack in one process: moto interprets the state machines, and calls the real handlers.
 
 What moto does not have is added: JSONata, Lambda functions that run, and the events that tell of an
-execution's end. What differs from AWS (FACTS: a used token is accepted again; no top-level timeout)
-is tested elsewhere, with stubs.
+execution's end. What moto does otherwise than AWS (a used token is accepted again, there is no
+top-level timeout) is tested elsewhere, with stubs.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ print(json.dumps([answer["statusCode"], answer["body"], calls, sorted(heavy & sy
 def test_a_poll_imports_no_pydantic_no_schema_validator_no_boto3_and_no_tool(
     stack: Stack, tmp_path: Path
 ) -> None:
-    """A cold start pays for every import (DESIGN, "Performance intent")."""
+    """A cold start pays for every import (docs/design.md, "Cold starts")."""
     stack.catalogue.write(tmp_path / FILE_NAME)
     params = {"taskId": f"c1-{'0' * 32}", "_meta": meta()}
     event = {

@@ -170,7 +170,7 @@ def test_an_end_after_another_end_changes_nothing(
 
 
 def test_a_cancel_during_the_finish_stands(rows: TaskTable, catalogue: Catalogue) -> None:
-    """DESIGN, decision 4: whichever write came first stands."""
+    """docs/design.md, "The row is the truth": whichever write came first stands."""
     rows.create(task_of("count"))
     executions = Ended(succeeded(RESULT), before=lambda: rows.cancel(ID, NOW, "alice"))
     assert run(rows, catalogue, executions) is None

@@ -172,5 +172,5 @@ def test_an_untyped_text_is_text_and_nothing_is_nothing() -> None:
     ids=["another type", "no text", "no data", "isError as text", "a resultType of its own"],
 )
 def test_an_output_that_only_looks_like_a_result_is_sent_as_a_valid_one(output: Any) -> None:
-    """DESIGN, decision 9: a workflow knows nothing of MCP; clients must be able to read it."""
+    """A workflow knows nothing of MCP; clients must be able to read what it returns."""
     checked(workflow_output(output, None))

@@ -504,7 +504,7 @@ def test_a_cancel_that_is_repeated_stops_the_execution_if_the_first_did_not(stac
 def test_a_task_is_cancelled_though_its_execution_cannot_be_stopped(
     stack: Stack, code: str
 ) -> None:
-    """DESIGN, decision 4: the row first, then the execution, best effort."""
+    """tasks.md, "Task Cancellation": the row first, then the execution, best effort."""
     task_id = stack.created("count", {"upto": 1})
     stack.calls.instead["stop_execution"] = refusing("stepfunctions", code)
     assert stack.cancel(task_id).status == 200

@@ -237,7 +237,7 @@ REFUSALS: Final = [
 
 @pytest.mark.parametrize("code", REFUSALS)
 def test_a_start_that_is_refused_fails_the_row_and_the_call(stack: Stack, code: str) -> None:
-    """DESIGN, decision 2: no row may go on saying that something works."""
+    """docs/design.md, "Row first": no row may go on saying that something works."""
     stack.calls.instead["start_execution"] = refusing("stepfunctions", code)
     answer = stack.call("count", {"upto": 3})
     assert (answer.status, answer.code) == (500, INTERNAL)
