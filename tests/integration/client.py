@@ -60,7 +60,16 @@ class Client:
     def post(
         self, body: bytes, headers: Mapping[str, str] | None = None, method: str = "POST"
     ) -> Answer:
-        """Send bytes as they are."""
+        """Send bytes as they are; whatever JSON-RPC comes back has to be right."""
+        answer = self.send(body, headers, method)
+        if answer.body:
+            wire.check((headers or {}).get("Mcp-Method", ""), answer.message)
+        return answer
+
+    def send(
+        self, body: bytes, headers: Mapping[str, str] | None = None, method: str = "POST"
+    ) -> Answer:
+        """Send bytes as they are, and do not look at what comes back."""
         request = urllib.request.Request(
             self.url,
             body if method == "POST" else None,
@@ -106,7 +115,7 @@ class Client:
     ) -> Answer:
         """Send what `compose` makes, and check the answer's shape."""
         body, sent = self.compose(method, params, headers)
-        answer = self.post(body, sent)
+        answer = self.send(body, sent)
         wire.check(method, answer.message)
         assert answer.message["id"] == json.loads(body)["id"]
         return answer

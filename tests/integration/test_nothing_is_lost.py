@@ -122,6 +122,6 @@ def test_killing_every_idle_worker_loses_nothing(
     assert kill_workers(emulator) > 0
     # The emulator notices a dead worker by the request that fails on it; a client polls on.
     deadline = time.monotonic() + 30
-    while client.post(*client.compose("tasks/get", {"taskId": task_id})).status != 200:
+    while client.send(*client.compose("tasks/get", {"taskId": task_id})).status != 200:
         assert time.monotonic() < deadline
     assert finish(client, task_id) == expected
