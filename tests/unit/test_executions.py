@@ -15,7 +15,7 @@ import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
 from botocore.stub import Stubber
 
-from mcp_tasks.workflows.executions import ExecutionEnd, Executions, StartRefused, execution_arn
+from mcp_tasks.workflows.executions import ExecutionEnd, Executions, StartFailed, execution_arn
 from tests.unit.aws import REGION
 
 MACHINE: Final = "arn:aws:states:us-east-1:123456789012:stateMachine:demo-count"
@@ -99,7 +99,7 @@ def test_a_refused_start_says_which_error_and_no_more(
     executions: Executions, aws: Stubber, code: str
 ) -> None:
     aws.add_client_error("start_execution", code, "input was hunter2")
-    with pytest.raises(StartRefused) as caught:
+    with pytest.raises(StartFailed) as caught:
         executions.start(MACHINE, "c1-0", '{"a":1}')
     assert str(caught.value) == code
     assert caught.value.__suppress_context__
@@ -112,7 +112,7 @@ def test_a_start_that_finds_no_connection_is_refused() -> None:
         def start_execution(self, **arguments: Any) -> Any:
             raise ConnectTimeoutError(endpoint_url="https://states")
 
-    with pytest.raises(StartRefused, match="ConnectTimeoutError"):
+    with pytest.raises(StartFailed, match="ConnectTimeoutError"):
         Executions(Unreachable).start(MACHINE, "c1-0", "{}")  # type: ignore[arg-type]
 
 

@@ -255,6 +255,20 @@ def test_a_start_that_times_out_fails_the_row_and_the_call(stack: Stack) -> None
     stack.calls.instead["start_execution"] = time_out
     assert stack.call("count", {"upto": 3}).code == INTERNAL
     assert [row["status"]["S"] for row in stack.rows] == ["failed"]
+    # It may have started all the same, and nobody knows its task.
+    assert stack.calls.operations == [
+        "put_item",
+        "start_execution",
+        "update_item",
+        "stop_execution",
+    ]
+
+
+def test_a_refused_start_has_nothing_to_stop(stack: Stack) -> None:
+    refused = refusing("stepfunctions", "StateMachineDoesNotExist")
+    stack.calls.instead["start_execution"] = refused
+    stack.call("count", {"upto": 3})
+    assert stack.calls.operations == ["put_item", "start_execution", "update_item"]
 
 
 def test_an_execution_that_was_started_already_is_started(stack: Stack) -> None:

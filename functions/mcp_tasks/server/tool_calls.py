@@ -20,7 +20,7 @@ from ..tasks.ids import new_task_id
 from ..tasks.rows import TaskEnded, TaskTable, UnknownTask
 from ..tasks.state import Status
 from ..tasks.task import Task, now_ms
-from ..workflows.executions import Executions, StartRefused
+from ..workflows.executions import Executions, StartFailed
 from .methods import Call, Method, complete
 from .tasks_extension import EXTENSION, create_task_result, required
 
@@ -105,12 +105,16 @@ def _create(task: Task, rows: TaskTable, executions: Executions) -> None:
     rows.create(task)
     try:
         executions.start(task.state_machine_arn, task.task_id, task.input or "{}")
-    except StartRefused as refused:
-        logger.error("StartExecution failed", error=str(refused), task_id=task.task_id)
-        message = "The task could not be started; nothing runs, and the call can be repeated"
+    except StartFailed as failed:
+        logger.error("StartExecution failed", error=str(failed), task_id=task.task_id)
+        message = "The task could not be started; the call can be repeated"
         error = ProtocolError(ErrorCode.INTERNAL_ERROR, message)
         with suppress(TaskEnded, UnknownTask):
             rows.fail(task.task_id, error.as_error(), message, now_ms())
+        if failed.may_run:
+            # Best effort: should it run, its first report or question finds that its task is over.
+            with suppress(Exception):
+                executions.stop(task.state_machine_arn, task.task_id)
         raise error from None
 
 

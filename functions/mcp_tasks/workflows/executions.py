@@ -18,8 +18,16 @@ if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
 
 
-class StartRefused(Exception):
-    """The execution did not start; the message is the error's code, safe to log."""
+class StartFailed(Exception):
+    """The execution is not known to run; the message is the error's code, safe to log.
+
+    `may_run` tells a refusal from an answer that never came, or came from a fault of AWS: then the
+    execution may have started all the same.
+    """
+
+    def __init__(self, code: str, may_run: bool) -> None:
+        super().__init__(code)
+        self.may_run = may_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,7 @@ class Executions:
 
         `execution_input` must be byte-stable: a repeated start with the same name and input is the
         same execution, and one that has ended meanwhile answers ExecutionAlreadyExists; both mean
-        that an earlier attempt arrived. Raises StartRefused.
+        that an earlier attempt arrived. Raises StartFailed.
         """
         try:
             self._client.start_execution(
@@ -59,9 +67,10 @@ class Executions:
         except self._client.exceptions.ExecutionAlreadyExists:
             return
         except ClientError as error:
-            raise StartRefused(error.response["Error"]["Code"]) from None
+            status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+            raise StartFailed(error.response["Error"]["Code"], may_run=status >= 500) from None
         except BotoCoreError as error:
-            raise StartRefused(type(error).__name__) from None
+            raise StartFailed(type(error).__name__, may_run=True) from None
 
     def stop(self, state_machine_arn: str, task_id: str) -> None:
         """Stop the task's execution; one that has ended or never started is left alone."""
