@@ -263,7 +263,7 @@ def test_a_notification_is_accepted_without_an_answer(client: Client) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_only_post_is_allowed(client: Client, method: str) -> None:
-    answer = client.post(b"", method=method)
+    answer = client.send(b"", method=method)
     assert answer.status == 405
     assert answer.headers["Allow"] == "POST"
 
