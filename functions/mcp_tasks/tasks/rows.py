@@ -75,7 +75,7 @@ class TaskTable:
         except ClientError as error:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise
-            found = _task({k: from_attribute(v) for k, v in _old(error).items()})
+            found = _task(_old(error))
             if (found.created_at, found.input) != (task.created_at, task.input):
                 raise Conflict(found) from None
 
@@ -90,7 +90,7 @@ class TaskTable:
         item = response.get("Item")
         if item is None:
             raise UnknownTask(task_id)
-        task = _task({name: from_attribute(value) for name, value in item.items()})
+        task = _task(item)
         if task.expired(now) or (principal is not None and task.principal != principal):
             raise UnknownTask(task_id)
         return task
@@ -285,7 +285,7 @@ class TaskTable:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise
             raise _refusal(task_id, _old(error), now, principal) from None
-        return _task({k: from_attribute(v) for k, v in response["Attributes"].items()})
+        return _task(response["Attributes"])
 
 
 def _old(error: ClientError) -> dict[str, Any]:
@@ -299,7 +299,7 @@ def _refusal(task_id: str, item: dict[str, Any], now: int, principal: str | None
     """Why a condition failed, from the row as it was (no second read)."""
     if not item:
         return UnknownTask(task_id)
-    task = _task({name: from_attribute(value) for name, value in item.items()})
+    task = _task(item)
     if task.expired(now) or (principal is not None and task.principal != principal):
         return UnknownTask(task_id)
     if task.status.terminal:
@@ -344,7 +344,9 @@ def _attributes(task: Task) -> dict[str, Any]:
     }
 
 
-def _task(row: Mapping[str, Any]) -> Task:
+def _task(item: Mapping[str, Any]) -> Task:
+    """A row, in DynamoDB's notation, as a task."""
+    row = {name: from_attribute(value) for name, value in item.items()}
     return Task(
         task_id=row["taskId"],
         tool=row["tool"],
