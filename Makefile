@@ -6,7 +6,7 @@ LOCAL = $(PYTHON) -m infra.local
 # What `cdk` finds first: this repository's Python, Node and CDK CLI.
 export NODE_USE_SYSTEM_CA = 1
 IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$$PATH"
-CONTEXT = $(foreach key,auth cell stack origins access_log,$(if $($(key)),-c $(key)=$($(key))))
+CONTEXT = $(foreach key,auth cell stack origins hosts access_log,$(if $($(key)),-c $(key)=$($(key))))
 
 .PHONY: help demo up down test conformance bench lint synth bootstrap deploy destroy lock clean python
 .DEFAULT_GOAL := help

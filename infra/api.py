@@ -6,6 +6,7 @@ import tomllib
 from typing import Final
 
 from aws_cdk import Duration
+from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from mcp_tasks.registry.catalogue import Catalogue
@@ -15,6 +16,7 @@ from .functions import FunctionCode
 from .gateway import Gateway
 from .grants import allow, allow_declared, allow_executions, role_of
 from .settings import Settings
+from .state_key import StateKey
 from .table import TasksTable
 from .tools import ToolWorkflows
 
@@ -38,6 +40,7 @@ class McpApi(Construct):
         settings: Settings,
     ) -> None:
         super().__init__(scope, construct_id)
+        state_key = StateKey(self, "StateKey")
         function = code.function(
             self,
             "api",
@@ -49,6 +52,8 @@ class McpApi(Construct):
                 "SERVER_NAME": settings.stack,
                 "SERVER_VERSION": VERSION,
                 "ALLOWED_ORIGINS": " ".join(settings.allowed_origins),
+                "ALLOWED_HOSTS": " ".join(settings.allowed_hosts),
+                "STATE_KEY_SECRET": state_key.arn,
             },
             timeout=TIMEOUT,
             memory_mb=1024,
@@ -62,10 +67,19 @@ class McpApi(Construct):
             workflows.state_machines,
         )
         allow_executions(function, ["states:StopExecution"], workflows.executions)
-        for entry in catalogue:
-            if entry.task != "required":  # it may run within the request, and then runs here
-                allow_declared(role_of(function), entry.name, entry.load().permissions)
+        self._allow_what_runs_here(function, catalogue)
+        allow(function, ["secretsmanager:GetSecretValue"], [state_key.arn])
         gateway = Gateway(self, function, settings)
         self.url = gateway.url
         self.rest_api_id = gateway.rest_api_id
         self.stage = gateway.stage
+
+    def _allow_what_runs_here(self, function: lambda_.Function, catalogue: Catalogue) -> None:
+        """What the code declares that runs within requests, and not in a worker of its own."""
+        for tool in catalogue.tools.values():
+            if tool.task != "required" or tool.asks_first:
+                allow_declared(role_of(function), tool.name, tool.load().permissions)
+        for resource in catalogue.resources.values():
+            allow_declared(role_of(function), resource.name, resource.load().permissions)
+        for prompt in catalogue.prompts.values():
+            allow_declared(role_of(function), prompt.name, prompt.load().permissions)

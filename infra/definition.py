@@ -18,6 +18,10 @@ WORKER: Final = "worker"
 FUNCTION_TASK: Final = Path(__file__).with_name("function_task.asl.json")
 ONE_YEAR: Final = timedelta(days=365)
 """How long an execution may run (Step Functions developer guide, "Quotas")."""
+TRACE: Final = (
+    "{% $exists($states.context.Execution.Input._meta) ? $states.context.Execution.Input._meta "
+    ": {} %}"
+)
 _PLACEHOLDER: Final = re.compile(r"\$\{(\w+)\}")
 """What CloudFormation replaces; JSONata's `${key: value}` is something else."""
 
@@ -48,7 +52,9 @@ class Definition:
         placeholders = frozenset(_PLACEHOLDER.findall(source))
         _check_placeholders(file, placeholders, tool)
         _limit(file, definition, tool.ttl)
-        if own is None:
+        if own is not None:
+            _trace(definition, definition.get("QueryLanguage", "JSONPath"))
+        else:
             definition["States"]["Run"]["TimeoutSeconds"] = math.ceil(tool.timeout.total_seconds())
         return cls(json.dumps(definition), placeholders)
 
@@ -56,6 +62,27 @@ class Definition:
 def worker_timeout(tool: Tool) -> int:
     """Seconds. The state's timeout comes first, so that a tool that runs over its time is named."""
     return math.ceil(min(tool.timeout + timedelta(seconds=5), LAMBDA_LIMIT).total_seconds())
+
+
+def _trace(machine: dict[str, Any], language: str) -> None:
+    """Hand the client's trace context to every step, so that no author has to.
+
+    Only where a state is written in JSONata: a JSONPath that finds nothing ends the execution.
+    """
+    for state in machine.get("States", {}).values():
+        if not isinstance(state, dict):
+            continue
+        arguments = state.get("Arguments")
+        if state.get("QueryLanguage", language) == "JSONata" and isinstance(arguments, dict):
+            if state.get("Resource") == f"${{{WORKER}}}":
+                arguments.setdefault("trace", TRACE)
+            elif arguments.get("FunctionName") == f"${{{WORKER}}}":
+                payload = arguments.get("Payload")
+                if isinstance(payload, dict):
+                    payload.setdefault("trace", TRACE)
+        for nested in (state.get("ItemProcessor"), *state.get("Branches", ())):
+            if isinstance(nested, dict):
+                _trace(nested, language)
 
 
 def _check_placeholders(file: Path, placeholders: frozenset[str], tool: Tool) -> None:

@@ -27,6 +27,8 @@ class Profile:
     """Who may call, unless `-c auth=` says otherwise."""
     allowed_origins: tuple[str, ...]
     """The browsers' pages that may call, besides those of `-c origins=`."""
+    allowed_hosts: tuple[str, ...]
+    """The names it answers under, besides those of `-c hosts=`; all, when there are none."""
     reserved_concurrency: int | None
     """How many instances of each function may run."""
     checked: bool
@@ -39,6 +41,8 @@ AWS = Profile(
     # Nobody gets in by default: an open server must be asked for.
     auth="iam",
     allowed_origins=(),
+    # API Gateway itself only answers to names that lead to the API; -c hosts= narrows them.
+    allowed_hosts=(),
     reserved_concurrency=None,
     checked=True,
 )
@@ -51,6 +55,8 @@ LOCAL = Profile(
     auth="none",
     # Pages of this machine: nobody else can reach a server that listens on 127.0.0.1.
     allowed_origins=("http://localhost:*", "http://127.0.0.1:*"),
+    # A name that somebody else owns and lets resolve to this machine is not one of them.
+    allowed_hosts=("localhost:*", "127.0.0.1:*", "*.execute-api.localhost:*"),
     # The emulator starts a process for each of a first burst of calls, which takes seconds.
     reserved_concurrency=4,
     # The same constructs, which the AWS profile has checked.

@@ -21,6 +21,7 @@ class Settings:
     cell: str
     auth: Auth
     allowed_origins: tuple[str, ...]
+    allowed_hosts: tuple[str, ...]
     access_log: bool
 
     @classmethod
@@ -59,5 +60,6 @@ class Settings:
             cell=cell,
             auth=auth,
             allowed_origins=(*profile.allowed_origins, *(context("origins") or "").split()),
+            allowed_hosts=(*profile.allowed_hosts, *(context("hosts") or "").split()),
             access_log=access_log == "on",
         )

@@ -40,9 +40,11 @@ class ToolWorkflows(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self.execution_prefix = f"{cell}-"
-        self._foreign = [e.state_machine_arn for e in catalogue if e.state_machine_arn]
+        self._foreign = [
+            e.state_machine_arn for e in catalogue.tools.values() if e.state_machine_arn
+        ]
         self._own = []
-        for entry in catalogue:
+        for entry in catalogue.tools.values():
             if entry.task != "forbidden" and entry.state_machine_arn is None:
                 ToolWorkflow(self, entry.load(), self._name(entry.name), code, table, ask)
                 self._own.append(self._arn(entry.name))

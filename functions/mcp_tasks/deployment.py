@@ -14,7 +14,7 @@ from typing import Any
 from botocore.config import Config
 from botocore.session import get_session
 
-from .registry.catalogue import FILE_NAME, Catalogue, Entry
+from .registry.catalogue import FILE_NAME, Catalogue, ToolEntry
 from .tasks.rows import TaskTable
 from .workflows.executions import Executions
 
@@ -35,8 +35,9 @@ class Deployment:
     """One stack, as its functions see it.
 
     `environment` holds TASKS_TABLE, STATE_MACHINE_PREFIX (an ARN that a tool's name completes),
-    CELL, SERVER_NAME, SERVER_VERSION and ALLOWED_ORIGINS (separated by spaces); each function gets
-    those that it uses. `client` makes clients; tests pass a stand-in.
+    CELL, SERVER_NAME, SERVER_VERSION, STATE_KEY_SECRET (the ARN of a secret), ALLOWED_ORIGINS and
+    ALLOWED_HOSTS (separated by spaces); each function gets those that it uses. `client` makes
+    clients; tests pass a stand-in.
     """
 
     def __init__(
@@ -65,7 +66,14 @@ class Deployment:
         """The tools that were deployed."""
         return self._catalogue or Catalogue.read(BUNDLE / FILE_NAME)
 
-    def state_machine_arn(self, entry: Entry) -> str:
+    def state_key(self) -> str:
+        """The secret that `requestState` is sealed with; every instance of a deployment has it."""
+        client = self._client("secretsmanager", config=CLIENT_CONFIG)
+        secret = client.get_secret_value(SecretId=self._environment["STATE_KEY_SECRET"])
+        key: str = secret["SecretString"]
+        return key
+
+    def state_machine_arn(self, entry: ToolEntry) -> str:
         """The state machine that runs a tool's tasks."""
         return entry.state_machine_arn or self._environment["STATE_MACHINE_PREFIX"] + entry.name
 
@@ -86,3 +94,8 @@ class Deployment:
     def allowed_origins(self) -> list[str]:
         """The browsers' pages that may call."""
         return self._environment.get("ALLOWED_ORIGINS", "").split()
+
+    @property
+    def allowed_hosts(self) -> list[str]:
+        """The names that the server answers under; all, when there are none."""
+        return self._environment.get("ALLOWED_HOSTS", "").split()

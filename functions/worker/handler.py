@@ -2,8 +2,10 @@
 
 Each tool has a worker of its own, with a role, a timeout and memory of its own. Its event:
 
-    {"task": "c1-...", "input": {...}, "answers": {...}}      a function tool, `answers` so far
-    {"task": "c1-...", "input": {...}, "step": "split"}       a step of a workflow tool
+    {"task": "c1-...", "input": {...}, "answers": {...}, "client_can": [...]}   a function tool
+    {"task": "c1-...", "input": {...}, "step": "split"}                         a workflow's step
+
+and, when the client sent trace context, `"trace": {"traceparent": ...}` in both.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools import Logger
 
 from mcp_tasks.deployment import Deployment
+from mcp_tasks.protocol.trace import trace_context
 from mcp_tasks.registry.context import TaskContext
 from mcp_tasks.registry.tool import FunctionTool, WorkflowTool
 from mcp_tasks.tasks.task import now_ms
@@ -24,16 +27,18 @@ if TYPE_CHECKING:
 
 logger = Logger()
 deployment = Deployment(os.environ)
-entry = deployment.catalogue.get(os.environ["TOOL"])
+entry = deployment.catalogue.tools.get(os.environ["TOOL"])
 
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> Any:
     """Run it, and return its output; a failure leaves under its own name, without its message."""
     logger.append_keys(task_id=event["task"], tool=os.environ["TOOL"], step=event.get("step"))
+    logger.append_keys(**trace_context(event.get("trace") or {}))
     task = TaskContext(
         task_id=event["task"],
         answers=event.get("answers") or {},
+        client_can=frozenset(event.get("client_can") or ()),
         on_report=report_to(deployment.rows, event["task"], now_ms),
     )
 

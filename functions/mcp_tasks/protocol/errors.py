@@ -47,7 +47,7 @@ class ProtocolError(Exception):
 
     def __init__(
         self,
-        code: ErrorCode,
+        code: int,
         message: str,
         data: Mapping[str, Any] | None = None,
         *,
@@ -57,7 +57,7 @@ class ProtocolError(Exception):
         self.code = code
         self.message = message
         self.data = data
-        self.status = status or HTTP_STATUS[code]
+        self.status = status or HTTP_STATUS[ErrorCode(code)]
 
     def as_error(self) -> dict[str, Any]:
         """The `error` member of a JSON-RPC error response."""

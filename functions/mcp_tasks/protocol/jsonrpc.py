@@ -41,13 +41,45 @@ class MalformedRequest(ProtocolError):
         self.request_id = request_id
 
 
-def parse(body: bytes) -> Request | Notification:
-    """Read one message.
+def decode(body: bytes) -> Any:
+    """Read JSON.
 
-    Raises ProtocolError: -32700 when the bytes are not UTF-8 JSON, -32600 when they are JSON but
-    not one JSON-RPC 2.0 request or notification.
+    Raises ProtocolError (-32700) when the bytes are not UTF-8, or not JSON.
     """
-    message = _decode(body)
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ProtocolError(
+            ErrorCode.PARSE_ERROR, f"The body is not UTF-8 (byte {error.start})"
+        ) from None
+    try:
+        message = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        if "\\ud" in text or "\\uD" in text:
+            # A lone surrogate is legal to Python's parser and to nothing that stores it.
+            json.dumps(message, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise ProtocolError(
+            ErrorCode.PARSE_ERROR, "The body contains half of a surrogate pair"
+        ) from None
+    except json.JSONDecodeError as error:
+        raise ProtocolError(
+            ErrorCode.PARSE_ERROR,
+            f"The body is not JSON: {error.msg} (line {error.lineno}, column {error.colno})",
+        ) from None
+    except RecursionError:
+        raise ProtocolError(ErrorCode.PARSE_ERROR, "The body is nested too deeply") from None
+    except ValueError:  # NaN, Infinity, and integers beyond the interpreter's digit limit
+        raise ProtocolError(
+            ErrorCode.PARSE_ERROR, "The body contains a number that JSON does not have"
+        ) from None
+    return message
+
+
+def read(message: Any) -> Request | Notification:
+    """Read one decoded message.
+
+    Raises ProtocolError (-32600) when it is not one JSON-RPC 2.0 request or notification.
+    """
     if isinstance(message, list):
         raise MalformedRequest("Batches are not part of MCP: send one message per POST")
     if not isinstance(message, dict):
@@ -89,36 +121,6 @@ def error_response(request_id: RequestId | None, error: ProtocolError) -> dict[s
 
 def _is_request_id(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
-
-
-def _decode(body: bytes) -> Any:
-    try:
-        text = body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ProtocolError(
-            ErrorCode.PARSE_ERROR, f"The body is not UTF-8 (byte {error.start})"
-        ) from None
-    try:
-        message = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
-        if "\\ud" in text or "\\uD" in text:
-            # A lone surrogate is legal to Python's parser and to nothing that stores it.
-            json.dumps(message, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:
-        raise ProtocolError(
-            ErrorCode.PARSE_ERROR, "The body contains half of a surrogate pair"
-        ) from None
-    except json.JSONDecodeError as error:
-        raise ProtocolError(
-            ErrorCode.PARSE_ERROR,
-            f"The body is not JSON: {error.msg} (line {error.lineno}, column {error.colno})",
-        ) from None
-    except RecursionError:
-        raise ProtocolError(ErrorCode.PARSE_ERROR, "The body is nested too deeply") from None
-    except ValueError:  # NaN, Infinity, and integers beyond the interpreter's digit limit
-        raise ProtocolError(
-            ErrorCode.PARSE_ERROR, "The body contains a number that JSON does not have"
-        ) from None
-    return message
 
 
 def _finite(text: str) -> float:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from .errors import invalid_params
+from .notifications import LOG_LEVELS, ProgressToken, is_progress_token
+from .trace import trace_context
 
 PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
+LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 
 
@@ -19,20 +22,14 @@ class RequestMeta:
 
     protocol_version: str
     capabilities: dict[str, Any]
+    progress_token: ProgressToken | None = None
+    log_level: str | None = None
+    trace: dict[str, str] = field(default_factory=dict)
 
     def declares_extension(self, identifier: str) -> bool:
         """Whether this request's capabilities name the extension (settings must be an object)."""
         extensions = self.capabilities.get("extensions")
         return isinstance(extensions, dict) and isinstance(extensions.get(identifier), dict)
-
-    @property
-    def accepts_forms(self) -> bool:
-        """Whether the client can show a form (elicitation.mdx, "Capabilities").
-
-        An empty `elicitation` object means form mode.
-        """
-        elicitation = self.capabilities.get("elicitation")
-        return isinstance(elicitation, dict) and (not elicitation or "form" in elicitation)
 
 
 def read(params: dict[str, Any]) -> RequestMeta:
@@ -57,4 +54,18 @@ def read(params: dict[str, Any]) -> RequestMeta:
     client_info = meta.get(CLIENT_INFO)
     if client_info is not None and not isinstance(client_info, dict):
         raise invalid_params(f"params._meta.{CLIENT_INFO} must be an object")
-    return RequestMeta(version, capabilities)
+    level = meta.get(LOG_LEVEL)
+    if level is not None and level not in LOG_LEVELS:
+        raise invalid_params(f"params._meta.{LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}")
+    return RequestMeta(version, capabilities, progress_token(meta), level, trace_context(meta))
+
+
+def progress_token(meta: dict[str, Any]) -> ProgressToken | None:
+    """The token under which the client wants to hear of progress, if it does.
+
+    Raises ProtocolError (-32602).
+    """
+    token = meta.get("progressToken")
+    if token is not None and not is_progress_token(token):
+        raise invalid_params("params._meta.progressToken must be a string or an integer")
+    return token

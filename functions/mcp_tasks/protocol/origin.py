@@ -1,4 +1,9 @@
-"""Which browsers' pages may call (streamable-http.mdx, "Security & Endpoint")."""
+"""Who may call, and as what (streamable-http.mdx, "Security & Endpoint").
+
+A page in a browser can be made to call any server that its machine reaches. `Origin` tells the page
+that calls; `Host` tells the name under which the browser found the server, which betrays a page
+that resolved its own name to this machine (DNS rebinding).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ from http import HTTPStatus
 from .errors import ErrorCode, ProtocolError
 
 
-def check(origin: str | None, allowed: Sequence[str]) -> None:
+def check_origin(origin: str | None, allowed: Sequence[str]) -> None:
     """Refuse a request from a page that is not on the deployment's list.
 
     Clients that are not browsers send no Origin and pass. `allowed` holds origins such as
@@ -17,10 +22,26 @@ def check(origin: str | None, allowed: Sequence[str]) -> None:
 
     Raises ProtocolError with HTTP 403.
     """
-    if origin is None or any(fnmatchcase(origin, pattern) for pattern in allowed):
+    if origin is None or _matches(origin, allowed):
         return
-    raise ProtocolError(
-        ErrorCode.INVALID_REQUEST,
-        "This Origin may not call this server; its operator can allow it",
-        status=HTTPStatus.FORBIDDEN,
-    )
+    raise _forbidden("This Origin may not call this server; its operator can allow it")
+
+
+def check_host(host: str | None, allowed: Sequence[str]) -> None:
+    """Refuse a request to a name that is not one of the deployment's.
+
+    `allowed` holds hosts with their ports, with `*` as above; an empty list allows every host.
+
+    Raises ProtocolError with HTTP 403.
+    """
+    if not allowed or (host is not None and _matches(host.lower(), allowed)):
+        return
+    raise _forbidden("This server does not answer under this Host; its operator can allow it")
+
+
+def _matches(value: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(value, pattern) for pattern in patterns)
+
+
+def _forbidden(message: str) -> ProtocolError:
+    return ProtocolError(ErrorCode.INVALID_REQUEST, message, status=HTTPStatus.FORBIDDEN)

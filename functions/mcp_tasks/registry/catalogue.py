@@ -1,7 +1,7 @@
-"""The tools of a deployment: found in a folder when it is built, read from a file when it runs.
+"""What a deployment offers: found in a folder when it is built, read from a file when it runs.
 
 `cdk synth` imports every module of the tools folder and writes what it finds into the functions'
-bundle. At run time the API reads that file and imports a tool's module only when the tool is
+bundle. At run time the API reads that file and imports a module only when something of it is
 called: a poll imports neither the tools nor pydantic.
 """
 
@@ -11,101 +11,172 @@ import importlib
 import json
 import pkgutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from functools import cached_property
 from importlib.machinery import ModuleSpec
 from importlib.util import module_from_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..protocol.headers import MirroredParameter
+from .uri_template import UriTemplate
 
 if TYPE_CHECKING:
+    from .prompt import Prompt
+    from .resource import Resource
     from .tool import Tool
+
+    Declaration = Tool | Resource | Prompt
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
 FILE_NAME: Final = "catalogue.json"
 PACKAGE: Final = "tools"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What the API knows of a tool without importing it. Times are milliseconds."""
+    """What the API knows of a declaration without importing it."""
 
     name: str
     definition: dict[str, Any]
+    module: str
+    attribute: str
+
+    def _load(self) -> Any:
+        """Import the module and return the declaration."""
+        value = getattr(importlib.import_module(self.module), self.attribute)
+        declaration = _declaration(value)
+        if declaration is None:
+            raise LookupError(f"{self.module}.{self.attribute} is not declared any more")
+        return declaration
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolEntry(Entry):
+    """A tool. Times are milliseconds."""
+
     kind: str
     task: str
+    asks_first: bool
     ttl_ms: int
     poll_interval_ms: int
     mirrored: tuple[MirroredParameter, ...]
-    module: str
-    attribute: str
     state_machine_arn: str | None
 
     def load(self) -> Tool:
-        """Import the tool's module and return its declaration."""
-        tool = _declaration(getattr(importlib.import_module(self.module), self.attribute))
-        if tool is None:
-            raise LookupError(f"{self.module}.{self.attribute} is not a tool any more")
+        """Import the tool."""
+        tool: Tool = self._load()
         return tool
 
 
+@dataclass(frozen=True, kw_only=True)
+class ResourceEntry(Entry):
+    """A resource, or a template of resources; its name here is its URI or template."""
+
+    fresh_ms: int
+    cache_scope: str
+
+    @cached_property
+    def uri(self) -> UriTemplate:
+        """The URI, or the template."""
+        return UriTemplate(self.name)
+
+    def load(self) -> Resource:
+        """Import the resource."""
+        resource: Resource = self._load()
+        return resource
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptEntry(Entry):
+    """A prompt."""
+
+    def load(self) -> Prompt:
+        """Import the prompt."""
+        prompt: Prompt = self._load()
+        return prompt
+
+
 class Catalogue:
-    """All tools, in the order of their names."""
+    """Tools, resources and prompts, each in the order of their names."""
 
-    def __init__(self, entries: list[Entry]) -> None:
-        self._entries = {entry.name: entry for entry in sorted(entries, key=lambda e: e.name)}
+    def __init__(
+        self,
+        tools: Iterable[ToolEntry] = (),
+        resources: Iterable[ResourceEntry] = (),
+        prompts: Iterable[PromptEntry] = (),
+    ) -> None:
+        self.tools = {entry.name: entry for entry in sorted(tools, key=lambda e: e.name)}
+        self.resources = {entry.name: entry for entry in sorted(resources, key=lambda e: e.name)}
+        self.prompts = {entry.name: entry for entry in sorted(prompts, key=lambda e: e.name)}
 
-    def __iter__(self) -> Iterator[Entry]:
-        return iter(self._entries.values())
-
-    def get(self, name: str) -> Entry | None:
-        """The tool of that name, if there is one."""
-        return self._entries.get(name)
+    def resource(self, uri: str) -> tuple[ResourceEntry, dict[str, str]] | None:
+        """The resource of that URI and its variables; one without variables comes first."""
+        if uri in self.resources and not self.resources[uri].uri.variables:
+            return self.resources[uri], {}
+        for entry in self.resources.values():
+            variables = entry.uri.match(uri) if entry.uri.variables else None
+            if variables is not None:
+                return entry, variables
+        return None
 
     @classmethod
     def read(cls, file: Path) -> Catalogue:
         """Read what `write` wrote."""
-        entries = json.loads(file.read_text(encoding="utf-8"))
-        for entry in entries:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        for entry in found["tools"]:
             entry["mirrored"] = tuple(
                 MirroredParameter(m["header"], tuple(m["path"]), m["type"])
                 for m in entry["mirrored"]
             )
-        return cls([Entry(**entry) for entry in entries])
+        return cls(
+            [ToolEntry(**entry) for entry in found["tools"]],
+            [ResourceEntry(**entry) for entry in found["resources"]],
+            [PromptEntry(**entry) for entry in found["prompts"]],
+        )
 
     def write(self, file: Path) -> None:
-        """Write the catalogue; the same tools give the same bytes."""
-        entries = [asdict(entry) for entry in self]
-        file.write_text(json.dumps(entries, indent=1, sort_keys=True), encoding="utf-8")
+        """Write the catalogue; the same declarations give the same bytes."""
+        found = {
+            "tools": [asdict(entry) for entry in self.tools.values()],
+            "resources": [asdict(entry) for entry in self.resources.values()],
+            "prompts": [asdict(entry) for entry in self.prompts.values()],
+        }
+        file.write_text(json.dumps(found, indent=1, sort_keys=True), encoding="utf-8")
 
     @classmethod
     def discover(cls, folder: Path) -> Catalogue:
-        """Import the modules and packages of a folder and collect the tools they declare.
+        """Import the modules and packages of a folder and collect what they declare.
 
-        Raises ValueError for two tools of one name, and whatever a module raises on import.
+        Raises ValueError for two tools, prompts or resources of one name, and whatever a module
+        raises on import.
         """
         _mount(folder)
-        found: dict[str, tuple[Tool, Entry]] = {}
+        found: dict[tuple[type[Entry], str], tuple[Declaration, Entry]] = {}
         for module_info in pkgutil.iter_modules([str(folder)]):
             if module_info.name.startswith("_"):
                 continue
             module = importlib.import_module(f"{PACKAGE}.{module_info.name}")
             for attribute, value in vars(module).items():
-                tool = _declaration(value)
-                if tool is None:
+                declared = _declaration(value)
+                if declared is None:
                     continue
-                other, entry = found.setdefault(
-                    tool.name, (tool, _entry(tool, module.__name__, attribute))
-                )
-                if other is not tool:  # the same one again is merely imported elsewhere
+                new = _entry(declared, module.__name__, attribute)
+                other, entry = found.setdefault((type(new), new.name), (declared, new))
+                if other is not declared:  # the same one again is merely imported elsewhere
+                    kind = type(new).__name__.removesuffix("Entry").lower()
                     raise ValueError(
-                        f"two tools are named {tool.name!r}: in {entry.module} "
+                        f"two {kind}s are named {new.name!r}: in {entry.module} "
                         f"and in {module.__name__}"
                     )
-        return cls([entry for _, entry in found.values()])
+        entries = [entry for _, entry in found.values()]
+        return cls(
+            [entry for entry in entries if isinstance(entry, ToolEntry)],
+            [entry for entry in entries if isinstance(entry, ResourceEntry)],
+            [entry for entry in entries if isinstance(entry, PromptEntry)],
+        )
 
 
 def _mount(folder: Path) -> None:
@@ -119,25 +190,43 @@ def _mount(folder: Path) -> None:
     sys.modules[PACKAGE] = module_from_spec(spec)
 
 
-def _declaration(value: Any) -> Tool | None:
+def _declaration(value: Any) -> Declaration | None:
+    from .prompt import Prompt
+    from .resource import Resource
     from .tool import DECLARATION, Tool
 
-    declared = value if isinstance(value, Tool) else getattr(value, DECLARATION, None)
-    return declared if isinstance(declared, Tool) else None
+    kinds = (Tool, Resource, Prompt)
+    declared = value if isinstance(value, kinds) else getattr(value, DECLARATION, None)
+    return declared if isinstance(declared, kinds) else None
 
 
-def _entry(tool: Tool, module: str, attribute: str) -> Entry:
+def _entry(declared: Declaration, module: str, attribute: str) -> Entry:
+    from .prompt import Prompt
+    from .resource import Resource
     from .tool import FunctionTool, WorkflowTool
 
-    return Entry(
-        name=tool.name,
-        definition=tool.definition(),
-        kind="function" if isinstance(tool, FunctionTool) else "workflow",
-        task=tool.task,
-        ttl_ms=tool.ttl // _MILLISECOND,
-        poll_interval_ms=tool.poll_every // _MILLISECOND,
-        mirrored=tuple(tool.mirrored),
-        module=module,
-        attribute=attribute,
-        state_machine_arn=tool.state_machine_arn if isinstance(tool, WorkflowTool) else None,
+    where = {"module": module, "attribute": attribute}
+    if isinstance(declared, Prompt):
+        return PromptEntry(name=declared.name, definition=declared.definition(), **where)
+    if isinstance(declared, Resource):
+        return ResourceEntry(
+            name=declared.uri.text,
+            definition=declared.definition(),
+            fresh_ms=declared.fresh_for // _MILLISECOND,
+            cache_scope=declared.cache_scope,
+            **where,
+        )
+    return ToolEntry(
+        name=declared.name,
+        definition=declared.definition(),
+        kind="function" if isinstance(declared, FunctionTool) else "workflow",
+        task=declared.task,
+        asks_first=declared.ask_first is not None,
+        ttl_ms=declared.ttl // _MILLISECOND,
+        poll_interval_ms=declared.poll_every // _MILLISECOND,
+        mirrored=tuple(declared.mirrored),
+        state_machine_arn=declared.state_machine_arn
+        if isinstance(declared, WorkflowTool)
+        else None,
+        **where,
     )

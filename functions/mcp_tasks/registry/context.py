@@ -1,36 +1,20 @@
-"""What a tool may do while it runs: report, and ask."""
+"""What a function may do while it runs: report, log, and ask."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from ..tasks.inputs import Question
-from .schema import requested_schema
+from ..tasks.forms import InvalidAnswer
+from ..tasks.inputs import Kind, Question
+from .asking import AskForm, AskModel, AskRoots, AskUrl, Completion, Request, Root
 
 Form = TypeVar("Form", bound=BaseModel)
 
-
-class ToolError(Exception):
-    """The tool could not do what was asked; the message is for the caller, who may be a model.
-
-    It becomes a tool result with `isError: true`, never a failed task (tools.mdx, "Error
-    Handling"). Any other exception is a crash, and its message stays on the server.
-    """
-
-
-class InputDeclined(ToolError):
-    """The person declined to answer, or dismissed the question (`action` says which).
-
-    Unhandled, it ends the tool call as a ToolError does; catch it to go on without the answer.
-    """
-
-    def __init__(self, message: str, action: str) -> None:
-        super().__init__(f"No answer to: {message} ({action})")
-        self.action = action
+LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 
 class InputRequired(BaseException):
@@ -48,72 +32,102 @@ class TaskCancelled(BaseException):
     """Ends a function whose task is over: nobody waits for its result any more."""
 
 
-def _unheard(message: str) -> None:
+def _unheard(*_: Any) -> None:
     """Where reports go that nobody reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """A tool's view of its own run. Declare a parameter of this type to get it.
+    """A function's view of its own run, in a tool, a prompt or a resource alike. Declare a
+    parameter of this type to get it.
 
-    `TaskContext()` is one for tests, and for a tool that runs within the request of a client that
-    does not know tasks: `task_id` is None, reports go nowhere, and `ask` finds only `answers`, for
-    instance `{"answer": {"action": "accept", "content": {...}}}`.
+    `TaskContext()` is one for tests: `task_id` is None, reports go nowhere, and `ask` finds only
+    `answers`, for instance `{"answer": {"action": "accept", "content": {...}}}`.
     """
 
     task_id: str | None = None
+    """None within a request."""
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    on_report: Callable[[str], None] = _unheard
+    client_can: frozenset[str] = frozenset(Kind)
+    """What the client can be asked for: "form", "url", "sampling", "roots"."""
+    on_report: Callable[[str, float | None], None] = _unheard
+    on_log: Callable[[str, Any, str | None], None] = _unheard
 
     def report(self, message: str, progress: float | None = None) -> None:
-        """Tell the client how far the work is; it reads this as the task's statusMessage.
+        """Tell the client how far the work is. `progress` is a fraction from 0 to 1.
 
-        `progress` is a fraction from 0 to 1. Costs one write. When the task was cancelled, this is
-        where the function ends.
+        A task's client reads it as the statusMessage, which costs one write; when the task was
+        cancelled, this is where the function ends. Within a request it is a progress notification,
+        if the client asked for them.
         """
-        self.on_report(message if progress is None else f"{progress:.0%} {message}")
+        self.on_report(message, progress)
+
+    def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
+        """Send the client a log message, if it asked for messages of this level.
+
+        `data` is any JSON value, without secrets. Only within a request: tasks have no channel for
+        log messages, and theirs are dropped (tasks.md, "Task Status Notifications").
+        """
+        self.on_log(level, data, logger)
 
     def ask(self, message: str, form: type[Form], *, key: str = "answer") -> Form:
         """Ask the client's user to fill in a form, and return it filled in.
 
-        `form` is a flat pydantic model of strings, numbers, booleans and enums. In a task, the
-        first call ends the function; it runs again from its beginning once there is an answer, so
-        ask before you change anything, and give each question of a function its own `key`.
+        `form` is a flat pydantic model of strings, numbers, booleans and enums. The first call ends
+        the function; it runs again from its beginning once there is an answer, so ask before you
+        change anything, and give each question of a function its own `key`.
 
         Raises InputDeclined, and InvalidQuestion for a form that elicitation cannot carry.
         """
-        answers: dict[str, Any] = self.ask_all({key: (message, form)})
-        answer: Form = answers[key]
+        answer: Form = self.ask_all({key: AskForm(message, form)})[key]
         return answer
 
-    def ask_all(self, questions: Mapping[str, tuple[str, type[BaseModel]]]) -> dict[str, Any]:
-        """Ask several questions at once, by key; the client may answer in any order.
+    def ask_url(self, message: str, url: str, *, key: str = "page") -> None:
+        """Ask the client's user to visit a page; returns when they agreed to. See AskUrl.
 
-        Returns the filled-in forms by key. Raises as `ask` does.
+        Raises InputDeclined.
         """
-        missing = {key: value for key, value in questions.items() if key not in self.answers}
+        self.ask_all({key: AskUrl(message, url)})
+
+    def ask_model(
+        self,
+        prompt: str,
+        *,
+        max_tokens: int = 1000,
+        system_prompt: str | None = None,
+        key: str = "completion",
+    ) -> Completion:
+        """Ask the client's model to write something. AskModel takes more parameters."""
+        request = AskModel(prompt, max_tokens, system_prompt)
+        completion: Completion = self.ask_all({key: request})[key]
+        return completion
+
+    def ask_roots(self, *, key: str = "roots") -> list[Root]:
+        """Ask the client which directories servers may work in."""
+        roots: list[Root] = self.ask_all({key: AskRoots()})[key]
+        return roots
+
+    def ask_all(self, requests: Mapping[str, Request[Any]]) -> dict[str, Any]:
+        """Ask for several things at once, by key; the client may answer in any order.
+
+        Returns what each request's `value` makes of its answer, by key. Raises as they do.
+        """
+        questions = {key: request.question() for key, request in requests.items()}
+        answers = {key: self._answer(key, question) for key, question in questions.items()}
+        missing = {key: questions[key] for key, answer in answers.items() if answer is None}
         if missing:
-            self._ask(missing)
+            raise InputRequired(missing)
         return {
-            key: _filled_in(message, form, self.answers[key])
-            for key, (message, form) in questions.items()
+            key: requests[key].value(answer)
+            for key, answer in answers.items()
+            if answer is not None
         }
 
-    def _ask(self, questions: Mapping[str, tuple[str, type[BaseModel]]]) -> NoReturn:
-        raise InputRequired(
-            {
-                key: Question(message, requested_schema(form))
-                for key, (message, form) in questions.items()
-            }
-        )
-
-
-def _filled_in(message: str, form: type[Form], answer: Mapping[str, Any]) -> Form:
-    if answer["action"] != "accept":
-        raise InputDeclined(message, answer["action"])
-    try:
-        return form.model_validate(answer["content"])
-    except ValidationError as error:
-        # The form has rules that its schema does not show (a validator of its own).
-        wrong = ", ".join(".".join(map(str, e["loc"])) or "form" for e in error.errors())
-        raise ToolError(f"The answer to {message!r} is not usable: {wrong}") from None
+    def _answer(self, key: str, question: Question) -> dict[str, Any] | None:
+        if key not in self.answers:
+            return None
+        try:
+            return question.check(key, self.answers[key])
+        except InvalidAnswer:
+            # mrtr.mdx, "Error Handling": what cannot be used is asked for again.
+            return None

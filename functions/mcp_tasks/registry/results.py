@@ -9,35 +9,35 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from . import content
+from .content import ContentBlock, is_block
+from .schema import WrittenSchema
+
 MAX_TEXT_COPY: Final = 64_000
 """Characters."""
 
 
 RESULT_MEMBERS: Final = ("content", "structuredContent", "isError", "_meta")
-CONTENT_BLOCKS: Final[Mapping[str, tuple[str, ...]]] = {
-    "text": ("text",),
-    "image": ("data", "mimeType"),
-    "audio": ("data", "mimeType"),
-    "resource_link": ("uri", "name"),
-    "resource": ("resource",),
-}
-"""Type -> required members (tools.mdx, "Tool Result")."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """A result with content of its author's own: images, audio, resource links, several texts.
 
-    `content` holds content blocks as the specification writes them, for instance
-    `{"type": "image", "data": "<base64>", "mimeType": "image/png"}`.
+    `content` holds blocks as `mcp_tasks.content` makes them.
     """
 
-    content: Sequence[Mapping[str, Any]]
+    content: Sequence[ContentBlock]
     structured_content: Any = None
     is_error: bool = False
 
     def as_result(self) -> dict[str, Any]:
-        """The CallToolResult, without the envelope that a protocol revision puts around it."""
+        """The CallToolResult, without the envelope that a protocol revision puts around it.
+
+        Raises ValueError for a block that no client could read.
+        """
+        if not all(map(is_block, self.content)):
+            raise ValueError("content holds what is not a content block")
         result: dict[str, Any] = {"content": [dict(block) for block in self.content]}
         if self.structured_content is not None:
             result["structuredContent"] = self.structured_content
@@ -46,18 +46,23 @@ class ToolResult:
         return result
 
 
-def returned(value: Any, adapter: TypeAdapter[Any] | None) -> dict[str, Any]:
-    """The result of a Python function: text, content of its own, or structured content."""
+def returned(value: Any, declared: TypeAdapter[Any] | WrittenSchema | None) -> dict[str, Any]:
+    """The result of a Python function: text, content of its own, or structured content.
+
+    Structured content is checked against what was declared. Raises ValueError when it differs.
+    """
     if isinstance(value, ToolResult):
+        if declared is not None and not value.is_error:
+            _checked(value.structured_content, declared)
         return value.as_result()
-    if adapter is None:
+    if declared is None:
         return text_result(value) if isinstance(value, str) else _untyped(value)
-    # Checked, because pydantic writes a value of another type with no more than a warning.
-    checked = adapter.validate_python(value)
-    return structured_result(adapter.dump_python(checked, mode="json", by_alias=True))
+    return structured_result(_checked(value, declared))
 
 
-def workflow_output(output: Any, adapter: TypeAdapter[Any] | None) -> dict[str, Any]:
+def workflow_output(
+    output: Any, declared: TypeAdapter[Any] | WrittenSchema | None
+) -> dict[str, Any]:
     """The result of an execution: its output is structured content, unless it is a result already.
 
     With a declared result type the output is checked against it. Without one, an object whose
@@ -65,14 +70,13 @@ def workflow_output(output: Any, adapter: TypeAdapter[Any] | None) -> dict[str, 
 
     Raises ValueError when the output does not have the declared type.
     """
-    if adapter is not None:
+    if declared is not None:
         try:
-            value = adapter.validate_python(output)
+            return structured_result(_checked(output, declared))
         except ValidationError as error:
             raise ValueError(
                 f"{error.error_count()} fields differ from the declared type"
             ) from None
-        return structured_result(adapter.dump_python(value, mode="json", by_alias=True))
     if _is_result(output):
         return {name: output[name] for name in RESULT_MEMBERS if name in output}
     return text_result(output) if isinstance(output, str) else _untyped(output)
@@ -80,7 +84,7 @@ def workflow_output(output: Any, adapter: TypeAdapter[Any] | None) -> dict[str, 
 
 def text_result(text: str) -> dict[str, Any]:
     """One block of text."""
-    return {"content": [{"type": "text", "text": text}]}
+    return {"content": [content.text(text)]}
 
 
 def error_result(message: str) -> dict[str, Any]:
@@ -100,6 +104,16 @@ def structured_result(value: Any) -> dict[str, Any]:
     return {**text_result(text), "structuredContent": value}
 
 
+def _checked(value: Any, declared: TypeAdapter[Any] | WrittenSchema) -> Any:
+    """Structured content of the declared shape, as JSON values. Raises ValueError."""
+    if isinstance(declared, WrittenSchema):
+        declared.check(value)
+        return value
+    # Checked, because pydantic writes a value of another type with no more than a warning.
+    checked = declared.validate_python(value)
+    return declared.dump_python(checked, mode="json", by_alias=True)
+
+
 def _untyped(value: Any) -> dict[str, Any]:
     return {"content": []} if value is None else structured_result(value)
 
@@ -110,15 +124,4 @@ def _is_result(output: Any) -> bool:
         return False
     if not isinstance(output.get("isError", False), bool):
         return False
-    return all(map(_is_block, output["content"]))
-
-
-def _is_block(block: Any) -> bool:
-    if not isinstance(block, Mapping) or block.get("type") not in CONTENT_BLOCKS:
-        return False
-    if block["type"] == "resource":
-        block = block.get("resource")
-        if not isinstance(block, Mapping) or not ("text" in block or "blob" in block):
-            return False
-        return isinstance(block.get("uri"), str)
-    return all(isinstance(block.get(name), str) for name in CONTENT_BLOCKS[block["type"]])
+    return all(map(is_block, output["content"]))

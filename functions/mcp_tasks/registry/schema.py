@@ -8,12 +8,14 @@ from __future__ import annotations
 import inspect
 import json
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from .. import json_schema
 from ..tasks.forms import InvalidQuestion, check_form
 
 _FIELD = "argument_"
@@ -21,6 +23,22 @@ _FIELD = "argument_"
 
 class InvalidArguments(ValueError):
     """Arguments that break a schema; the message names each field and what is wrong with it."""
+
+
+class WrittenSchema:
+    """Arguments or results by a JSON Schema that is shown to clients as its author wrote it."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        """Raises InvalidSchema."""
+        self.schema = dict(schema)
+        self._compiled = json_schema.compiled(self.schema)
+
+    def check(self, value: Any) -> None:
+        """Raises InvalidArguments naming the first thing that is wrong."""
+        try:
+            json_schema.check(self._compiled, value)
+        except json_schema.Mismatch as error:
+            raise InvalidArguments(str(error)) from None
 
 
 def hints(function: Callable[..., Any]) -> dict[str, Any]:
@@ -95,10 +113,35 @@ def validate_arguments(model: type[BaseModel], arguments: Any) -> dict[str, Any]
     try:
         # Strict, as the JSON Schema is: "5" is no integer. JSON mode, in which strings still become
         # dates and arrays tuples, as their schemas promise.
-        checked = model.model_validate_json(json.dumps(arguments), strict=True)
+        checked = model.model_validate_json(json.dumps(_integers(arguments)), strict=True)
     except ValidationError as error:
         raise InvalidArguments("; ".join(_sentence(e) for e in error.errors())) from None
     return {name.removeprefix(_FIELD): getattr(checked, name) for name in model.model_fields}
+
+
+def text_arguments(model: type[BaseModel], arguments: Mapping[str, str]) -> dict[str, Any]:
+    """Convert arguments that are all text, as prompts and URI templates have them.
+
+    Raises InvalidArguments.
+    """
+    try:
+        checked = model.model_validate_strings(dict(arguments))
+    except ValidationError as error:
+        raise InvalidArguments("; ".join(_sentence(e) for e in error.errors())) from None
+    return {name.removeprefix(_FIELD): getattr(checked, name) for name in model.model_fields}
+
+
+def parameters(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a `parameters_model` by the parameters' names."""
+    return {name.removeprefix(_FIELD): field for name, field in model.model_fields.items()}
+
+
+def choices(annotation: Any) -> list[str]:
+    """The values that a parameter may have, as text, when its type names them; else none."""
+    schema = TypeAdapter(annotation).json_schema()
+    options = schema.get("anyOf", [schema])
+    found = [value for option in options for value in option.get("enum", [option.get("const")])]
+    return [value for value in found if isinstance(value, str)]
 
 
 def requested_schema(form: type[BaseModel]) -> dict[str, Any]:
@@ -156,6 +199,18 @@ def _drop_titles(schema: Any, name: str | None = None) -> None:
                     _drop_titles(grandchild, child_name)
             elif key not in ("default", "examples", "const", "enum"):
                 _drop_titles(child)
+
+
+def _integers(value: Any) -> Any:
+    """JSON Schema's integers include 42.0; pydantic's do not."""
+    match value:
+        case float() if value.is_integer() and abs(value) < 2**53:
+            return int(value)
+        case list():
+            return [_integers(item) for item in value]
+        case dict():
+            return {key: _integers(item) for key, item in value.items()}
+    return value
 
 
 def _plain(text: str) -> str:

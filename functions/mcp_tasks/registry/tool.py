@@ -25,6 +25,9 @@ from ..protocol.headers import MirroredParameter, mirrored_parameters
 from . import results, schema
 from .context import TaskContext
 
+AskFirst = Callable[..., Any]
+"""A function that asks, within the request, before the call becomes a task."""
+
 TaskSupport = Literal["forbidden", "optional", "required"]
 """Whether a tool runs as a task: never, for clients that know tasks, or only for those."""
 
@@ -48,8 +51,11 @@ class Tool:
     title: str | None
     description: str
     annotations: Mapping[str, Any]
-    arguments: type[BaseModel]
-    result: TypeAdapter[Any] | None
+    icons: Sequence[Mapping[str, Any]]
+    meta: Mapping[str, Any]
+    arguments: type[BaseModel] | schema.WrittenSchema
+    result: TypeAdapter[Any] | schema.WrittenSchema | None
+    ask_first: AskFirst | None
     task: TaskSupport
     ttl: timedelta
     poll_every: timedelta
@@ -71,12 +77,31 @@ class Tool:
                 f"{self.name}: a function's timeout is 1 second to 15 minutes (Lambda's limit); "
                 "longer work belongs into a workflow_tool, whose states may wait for a year"
             )
+        if "_meta" in self.input_schema.get("properties", {}):
+            raise ValueError(f"{self.name}: an argument cannot be called _meta")
+        if self.ask_first and self.task == "forbidden":
+            raise ValueError(
+                f"{self.name}: ask_first is for tools that become tasks; within a request a "
+                "function asks whenever it likes"
+            )
         self.mirrored  # noqa: B018  an annotation that clients would refuse is an error now
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments."""
+        if isinstance(self.arguments, schema.WrittenSchema):
+            return self.arguments.schema
+        return schema.object_schema(self.arguments)
 
     @cached_property
     def mirrored(self) -> list[MirroredParameter]:
         """The parameters that clients repeat as `Mcp-Param-*` headers."""
-        return mirrored_parameters(schema.object_schema(self.arguments))
+        return mirrored_parameters(self.input_schema)
+
+    def ask_before(self, values: Mapping[str, Any], task: TaskContext) -> None:
+        """Run `ask_first` on those of the checked arguments that it takes."""
+        if self.ask_first is not None:
+            call_with(self.ask_first, values, task)
 
     def definition(self) -> dict[str, Any]:
         """The tool as `tools/list` shows it (tools.mdx, "Data Types")."""
@@ -84,15 +109,24 @@ class Tool:
         if self.title:
             definition["title"] = self.title
         definition["description"] = self.description
-        definition["inputSchema"] = schema.object_schema(self.arguments)
-        if self.result is not None:
+        definition["inputSchema"] = self.input_schema
+        if isinstance(self.result, schema.WrittenSchema):
+            definition["outputSchema"] = self.result.schema
+        elif self.result is not None:
             definition["outputSchema"] = schema.result_schema(self.result)
         if self.annotations:
             definition["annotations"] = dict(self.annotations)
+        if self.icons:
+            definition["icons"] = [dict(icon) for icon in self.icons]
+        if self.meta:
+            definition["_meta"] = dict(self.meta)
         return definition
 
     def check_arguments(self, arguments: Any) -> dict[str, Any]:
         """Arguments as the tool's types. Raises schema.InvalidArguments naming each bad field."""
+        if isinstance(self.arguments, schema.WrittenSchema):
+            self.arguments.check(arguments)
+            return dict(arguments)
         return schema.validate_arguments(self.arguments, arguments)
 
 
@@ -102,11 +136,15 @@ class FunctionTool(Tool):
 
     function: Callable[..., Any]
     context: str | None
+    whole: str | None
+    """The parameter that takes all arguments at once, when their schema is a written one."""
 
     def run(self, values: Mapping[str, Any], task: TaskContext) -> dict[str, Any]:
         """Run the function on checked arguments and return its CallToolResult."""
-        context = {self.context: task} if self.context else {}
-        return results.returned(self.function(**values, **context), self.result)
+        arguments: dict[str, Any] = {self.whole: values} if self.whole else dict(values)
+        if self.context:
+            arguments[self.context] = task
+        return results.returned(self.function(**arguments), self.result)
 
 
 @dataclass(frozen=True)
@@ -166,6 +204,11 @@ def tool(
     name: str | None = None,
     title: str | None = None,
     annotations: Mapping[str, Any] | None = None,
+    icons: Sequence[Mapping[str, Any]] = (),
+    meta: Mapping[str, Any] | None = None,
+    input_schema: Mapping[str, Any] | None = None,
+    output_schema: Mapping[str, Any] | None = None,
+    ask_first: AskFirst | None = None,
     task: TaskSupport = "forbidden",
     ttl: timedelta = timedelta(days=1),
     poll_every: timedelta = timedelta(seconds=2),
@@ -180,6 +223,11 @@ def tool(
     name: str | None = None,
     title: str | None = None,
     annotations: Mapping[str, Any] | None = None,
+    icons: Sequence[Mapping[str, Any]] = (),
+    meta: Mapping[str, Any] | None = None,
+    input_schema: Mapping[str, Any] | None = None,
+    output_schema: Mapping[str, Any] | None = None,
+    ask_first: AskFirst | None = None,
     task: TaskSupport = "forbidden",
     ttl: timedelta = timedelta(days=1),
     poll_every: timedelta = timedelta(seconds=2),
@@ -193,6 +241,16 @@ def tool(
     Field(description=...)]` describes a parameter.
 
     Args:
+        annotations: hints such as `readOnlyHint` (tools.mdx, "Tool").
+        icons: `{"src": ..., "mimeType": ..., "sizes": [...]}` each.
+        meta: the tool's `_meta`.
+        input_schema: a JSON Schema that clients see as it is written, instead of one made from the
+            parameters. The function then takes all arguments as one parameter, a dict.
+        output_schema: likewise for the structured content.
+        ask_first: for tools that become tasks: a function that asks what has to be known before the
+            task is made, in multi round-trip requests. It takes the context and, by name, those of
+            the tool's arguments that it needs. The task finds its answers under the same keys, so
+            it may call the same function again.
         task: "forbidden" runs within the request (about 25 seconds at most). "optional" runs as a
             task for clients that declare the tasks extension and within the request for others.
             "required" refuses those others.
@@ -206,19 +264,26 @@ def tool(
     """
 
     def declare(target: Function) -> Function:
+        arguments, whole = _arguments(target, input_schema)
         declaration = FunctionTool(
             name=name or target.__name__,
             title=title,
             description=inspect.getdoc(target) or "",
             annotations=annotations or {},
-            arguments=schema.parameters_model(target, TaskContext),
-            result=schema.result_adapter(_return_type(target)),
+            icons=icons,
+            meta=meta or {},
+            arguments=arguments,
+            result=schema.WrittenSchema(output_schema)
+            if output_schema is not None
+            else schema.result_adapter(_return_type(target)),
+            ask_first=ask_first,
             task=task,
             ttl=ttl,
             poll_every=poll_every,
             permissions=permissions,
             function=target,
             context=schema.context_parameter(target, TaskContext),
+            whole=whole,
             timeout=timeout,
             memory_mb=memory_mb,
         )
@@ -240,6 +305,9 @@ def workflow_tool(
     state_permissions: Sequence[Mapping[str, Any]] = (),
     title: str | None = None,
     annotations: Mapping[str, Any] | None = None,
+    icons: Sequence[Mapping[str, Any]] = (),
+    meta: Mapping[str, Any] | None = None,
+    ask_first: AskFirst | None = None,
     ttl: timedelta = timedelta(days=1),
     poll_every: timedelta = timedelta(seconds=2),
     timeout: timedelta = timedelta(minutes=1),
@@ -248,9 +316,10 @@ def workflow_tool(
 ) -> WorkflowTool:
     """Declare a state machine as a tool. It always runs as a task.
 
-    The execution's input is the arguments as the client sent them, its name is the task's id, and
-    its output is the tool's result. It ends as the tool's error when a step raises ToolError or a
-    Fail state has the error name ToolError.
+    The execution's input is the arguments as the client sent them, and `_meta`, where there is
+    something to put into it: trace context, and what `ask_first` was answered. Its name is the
+    task's id, and its output is the tool's result. It ends as the tool's error when a step raises
+    ToolError or a Fail state has the error name ToolError.
 
     Args:
         arguments: a pydantic model of the tool's arguments.
@@ -259,6 +328,7 @@ def workflow_tool(
             `steps`, `${ask}` for the one that asks the client.
         state_machine_arn: instead of a definition, a state machine that exists already.
         steps: the functions that the definition's states call, by their names.
+        ask_first: as for `tool`; the states find its answers in the input, under `_meta.answers`.
         permissions: IAM statements for the function that runs the steps.
         state_permissions: IAM statements for the state machine itself, when its states call AWS
             services other than the worker and `ask`.
@@ -277,8 +347,11 @@ def workflow_tool(
         title=title,
         description=inspect.cleandoc(description),
         annotations=annotations or {},
+        icons=icons,
+        meta=meta or {},
         arguments=arguments,
         result=schema.result_adapter(result),
+        ask_first=ask_first,
         task="required",
         ttl=ttl,
         poll_every=poll_every,
@@ -292,6 +365,22 @@ def workflow_tool(
     )
 
 
+def _arguments(
+    function: Callable[..., Any], written: Mapping[str, Any] | None
+) -> tuple[type[BaseModel] | schema.WrittenSchema, str | None]:
+    """What a function takes, and the parameter that takes all of it, if one does."""
+    if written is None:
+        return schema.parameters_model(function, TaskContext), None
+    context = schema.context_parameter(function, TaskContext)
+    names = [name for name in inspect.signature(function).parameters if name != context]
+    if len(names) != 1 or written.get("type") != "object":
+        raise TypeError(
+            f"{function.__module__}.{function.__qualname__}: with an input_schema, which is of the "
+            "type object, a function takes one parameter besides its context"
+        )
+    return schema.WrittenSchema(written), names[0]
+
+
 def _step(function: Callable[..., Any]) -> Step:
     return Step(
         function=function,
@@ -299,6 +388,16 @@ def _step(function: Callable[..., Any]) -> Step:
         result=schema.result_adapter(_return_type(function)),
         context=schema.context_parameter(function, TaskContext),
     )
+
+
+def call_with(function: Callable[..., Any], values: Mapping[str, Any], task: TaskContext) -> Any:
+    """Call a function with its context, and those of the values that it names."""
+    taken = inspect.signature(function).parameters
+    arguments = {name: value for name, value in values.items() if name in taken}
+    context = schema.context_parameter(function, TaskContext)
+    if context is not None:
+        arguments[context] = task
+    return function(**arguments)
 
 
 def _return_type(function: Callable[..., Any]) -> Any:

@@ -1,7 +1,7 @@
 """The MCP endpoint: one POST in, one HTTP answer out (basic/transports/streamable-http.mdx).
 
 The checks run in the order in which a client can act on them, and nothing is read or written
-before all have passed: Origin, size, JSON-RPC, `_meta`, headers against body, revision, method.
+before all have passed: Origin, Host, size, JSON, revision, JSON-RPC, and then the revision's own.
 """
 
 from __future__ import annotations
@@ -10,19 +10,21 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
 
 from aws_lambda_powertools import Logger
 
-from ..protocol import headers, jsonrpc, meta, origin
+from ..protocol import jsonrpc, origin
 from ..protocol.errors import ErrorCode, ProtocolError
 from ..protocol.headers import Headers
-from .discovery import PROTOCOL_VERSION
-from .methods import Call, MethodTable
+from .offer import Offer
+from .revisions import Revisions
+from .revisions.revision import Revision
 
 MAX_BODY_BYTES: Final = 1024 * 1024
+MAX_BATCH: Final = 50
 
 logger = Logger()
 
@@ -38,10 +40,15 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """An HTTP response; a notification's has no body."""
+    """An HTTP response: a message, or several in the one revision that has batches.
+
+    A notification's answer has none. With `notifications`, which come before the message, the
+    response is an event stream.
+    """
 
     status: int
-    message: dict[str, Any] | None = None
+    message: dict[str, Any] | list[dict[str, Any]] | None = None
+    notifications: list[dict[str, Any]] = field(default_factory=list)
     error: ProtocolError | None = None
 
 
@@ -50,72 +57,77 @@ class Endpoint:
 
     def __init__(
         self,
-        methods: MethodTable,
-        server_info: Mapping[str, str],
+        offer: Offer,
         allowed_origins: Sequence[str] = (),
+        allowed_hosts: Sequence[str] = (),
     ) -> None:
-        self._methods = methods
-        self._server_info = dict(server_info)
+        self._revisions = Revisions(offer)
         self._allowed_origins = allowed_origins
+        self._allowed_hosts = allowed_hosts
 
     def answer(self, http: HttpRequest) -> HttpAnswer:
         """Answer one POST. Never raises: what goes wrong becomes a JSON-RPC error."""
-        request_id = None
+        revision: Revision = self._revisions.modern
         try:
-            origin.check(http.headers.get("origin"), self._allowed_origins)
-            if len(http.body) > MAX_BODY_BYTES:
-                raise ProtocolError(
-                    ErrorCode.INVALID_REQUEST,
-                    f"The body is larger than {MAX_BODY_BYTES} bytes",
-                    status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                )
-            message = jsonrpc.parse(http.body)
+            body = self._body(http)
+            revision = self._revisions.of(body, http.headers)
+            logger.append_keys(revision=revision.version)
+            if isinstance(body, list) and revision.batches:
+                return self._batch(revision, body, http)
+        except ProtocolError as error:
+            return _refused(revision.refusal(error), None)
+        except Exception as unexpected:
+            return _unexpected(unexpected, None)
+        return self._one(revision, body, http)
+
+    def _body(self, http: HttpRequest) -> Any:
+        """The decoded body of a request that may come in at all. Raises ProtocolError."""
+        origin.check_origin(http.headers.get("origin"), self._allowed_origins)
+        origin.check_host(http.headers.get("host"), self._allowed_hosts)
+        if len(http.body) > MAX_BODY_BYTES:
+            raise ProtocolError(
+                ErrorCode.INVALID_REQUEST,
+                f"The body is larger than {MAX_BODY_BYTES} bytes",
+                status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            )
+        return jsonrpc.decode(http.body)
+
+    def _one(self, revision: Revision, body: Any, http: HttpRequest) -> HttpAnswer:
+        """Answer one message."""
+        request_id = None
+        notifications: list[dict[str, Any]] = []
+        try:
+            message = jsonrpc.read(body)
             logger.append_keys(method=message.method[:64])
             if isinstance(message, jsonrpc.Notification):
-                # None is defined for this transport; a receiver ignores those it does not know.
+                # None asks this server for anything; a receiver ignores those it does not know.
                 return HttpAnswer(HTTPStatus.ACCEPTED)
             request_id = message.id
-            result = self._result(message, http)
+            result = revision.result(message, http.headers, http.principal, notifications.append)
         except ProtocolError as error:
             if isinstance(error, jsonrpc.MalformedRequest):
                 request_id = error.request_id
-            return HttpAnswer(error.status, jsonrpc.error_response(request_id, error), error)
+            answer = _refused(revision.refusal(error), request_id)
         except Exception as unexpected:
-            logger.error("Unexpected error", error=type(unexpected).__name__)
-            internal = ProtocolError(ErrorCode.INTERNAL_ERROR, "Internal error")
-            return HttpAnswer(
-                internal.status, jsonrpc.error_response(request_id, internal), internal
-            )
-        return HttpAnswer(HTTPStatus.OK, jsonrpc.result_response(request_id, result))
+            answer = _unexpected(unexpected, request_id)
+        else:
+            answer = HttpAnswer(HTTPStatus.OK, jsonrpc.result_response(request_id, result))
+        if not notifications or not _takes_events(http.headers.get("accept")):
+            return answer
+        # By the time of the response, a streaming carrier has sent status 200 and the events.
+        return HttpAnswer(HTTPStatus.OK, answer.message, notifications, answer.error)
 
-    def _result(self, request: jsonrpc.Request, http: HttpRequest) -> dict[str, Any]:
-        try:
-            request_meta = meta.read(request.params)
-        except ProtocolError as error:
-            if request.method == "initialize":
-                # versioning.mdx: this may be the only words that an older client can show.
-                raise self._unsupported(request.params.get("protocolVersion")) from None
-            raise error
-        headers.check(request, request_meta, http.headers)
-        if request_meta.protocol_version != PROTOCOL_VERSION:
-            raise self._unsupported(request_meta.protocol_version)
-        method = self._methods.get(request.method)
-        if method is None:
-            raise ProtocolError(
-                ErrorCode.METHOD_NOT_FOUND, f"Method not found: {request.method[:64]}"
-            )
-        result = method(Call(request.params, request_meta, http.headers, http.principal))
-        return {**result, "_meta": {**result.get("_meta", {}), meta.SERVER_INFO: self._server_info}}
-
-    def _unsupported(self, requested: object) -> ProtocolError:
-        return ProtocolError(
-            ErrorCode.UNSUPPORTED_PROTOCOL_VERSION,
-            f"Unsupported protocol version; this server speaks {PROTOCOL_VERSION}",
-            {
-                "supported": [PROTOCOL_VERSION],
-                "requested": requested[:64] if isinstance(requested, str) else "unknown",
-            },
-        )
+    def _batch(self, revision: Revision, bodies: list[Any], http: HttpRequest) -> HttpAnswer:
+        """Answer several messages, one after the other, with one list."""
+        if not 0 < len(bodies) <= MAX_BATCH:
+            raise jsonrpc.MalformedRequest(f"A batch holds 1 to {MAX_BATCH} messages")
+        answers = [self._one(revision, body, http) for body in bodies]
+        messages = [a.message for a in answers if isinstance(a.message, dict)]
+        if not messages:
+            return HttpAnswer(HTTPStatus.ACCEPTED)
+        notifications = [event for answer in answers for event in answer.notifications]
+        error = next((answer.error for answer in answers if answer.error), None)
+        return HttpAnswer(HTTPStatus.OK, messages, notifications, error)
 
 
 def from_api_gateway(event: Mapping[str, Any], anonymous: str) -> HttpRequest:
@@ -138,10 +150,39 @@ def from_api_gateway(event: Mapping[str, Any], anonymous: str) -> HttpRequest:
 def to_api_gateway(answer: HttpAnswer) -> dict[str, Any]:
     """Write a REST API's proxy response."""
     response: dict[str, Any] = {"statusCode": int(answer.status), "body": ""}
-    if answer.message is not None:
+    if answer.message is None:
+        return response
+    if not answer.notifications:
         response["headers"] = {"Content-Type": "application/json"}
         response["body"] = json.dumps(answer.message)
+        return response
+    # "Servers SHOULD include the X-Accel-Buffering: no header" (Receiving Messages).
+    response["headers"] = {
+        "Content-Type": "text/event-stream",
+        "Cache-Control": "no-cache",
+        "X-Accel-Buffering": "no",
+    }
+    response["body"] = "".join(event(m) for m in (*answer.notifications, answer.message))
     return response
+
+
+def event(message: Any) -> str:
+    """One JSON-RPC message as a server-sent event."""
+    return f"event: message\ndata: {json.dumps(message)}\n\n"
+
+
+def _refused(error: ProtocolError, request_id: jsonrpc.RequestId | None) -> HttpAnswer:
+    return HttpAnswer(error.status, jsonrpc.error_response(request_id, error), error=error)
+
+
+def _unexpected(exception: Exception, request_id: jsonrpc.RequestId | None) -> HttpAnswer:
+    logger.error("Unexpected error", error=type(exception).__name__)
+    return _refused(ProtocolError(ErrorCode.INTERNAL_ERROR, "Internal error"), request_id)
+
+
+def _takes_events(accept: str | None) -> bool:
+    """Clients list both types ("Sending Messages"); one that does not gets the result alone."""
+    return accept is None or any(t in accept for t in ("text/event-stream", "text/*", "*/*"))
 
 
 def _decoded(body: str) -> bytes:

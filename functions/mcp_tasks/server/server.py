@@ -1,26 +1,39 @@
-"""The server of a deployment: every method it answers, by name."""
+"""The server of a deployment."""
 
 from __future__ import annotations
 
+from functools import cache
+
 from ..deployment import Deployment
-from .discovery import discover, list_tools
+from .completion import complete_argument
 from .endpoint import Endpoint
-from .methods import MethodTable
+from .offer import Offer
+from .prompts import get_prompt
+from .request_state import RequestStates
+from .resources import read_resource
+from .rounds import Rounds
 from .tasks_extension import cancel_task, get_task, update_task
-from .tool_calls import call_tool
+from .tools import call_tool
 
 
 def mcp_server(deployment: Deployment) -> Endpoint:
-    """The MCP endpoint of a deployment. What is not in this table is answered with -32601."""
-    rows, executions = deployment.rows, deployment.executions
-    methods: MethodTable = {
-        "server/discover": discover(),
-        "tools/list": list_tools(deployment.catalogue),
-        "tools/call": call_tool(
-            deployment.catalogue, rows, executions, deployment.state_machine_arn, deployment.cell
+    """The MCP endpoint of a deployment."""
+    catalogue, rows, executions = deployment.catalogue, deployment.rows, deployment.executions
+    # Made when a function first asks: it costs a call to Secrets Manager.
+    rounds = Rounds(cache(lambda: RequestStates(deployment.state_key())))
+    offer = Offer(
+        server_info=deployment.server_info,
+        catalogue=catalogue,
+        call_tool=call_tool(
+            catalogue, rounds, rows, executions, deployment.state_machine_arn, deployment.cell
         ),
-        "tasks/get": get_task(rows),
-        "tasks/update": update_task(rows, executions),
-        "tasks/cancel": cancel_task(rows, executions),
-    }
-    return Endpoint(methods, deployment.server_info, deployment.allowed_origins)
+        read_resource=read_resource(catalogue, rounds),
+        get_prompt=get_prompt(catalogue, rounds),
+        complete_argument=complete_argument(catalogue),
+        tasks={
+            "tasks/get": get_task(rows),
+            "tasks/update": update_task(rows, executions),
+            "tasks/cancel": cancel_task(rows, executions),
+        },
+    )
+    return Endpoint(offer, deployment.allowed_origins, deployment.allowed_hosts)

@@ -13,12 +13,12 @@ from aws_lambda_powertools import Logger
 from ..protocol.errors import ErrorCode, ProtocolError, invalid_params, missing_capability
 from ..tasks.forms import InvalidAnswer
 from ..tasks.ids import is_task_id
-from ..tasks.inputs import Question
 from ..tasks.rows import Conflict, TaskEnded, TaskTable, UnknownTask
 from ..tasks.state import Status
 from ..tasks.task import Task, iso, now_ms
 from ..workflows.executions import Executions
-from .methods import Call, Method, complete
+from .call import Call, Complete, Method
+from .input_requests import input_requests
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
@@ -45,12 +45,10 @@ def detailed_task(task: Task) -> dict[str, Any]:
     """`DetailedTask`: the task, and what its status adds to it ("Task Status")."""
     fields = task_fields(task)
     if task.status is Status.INPUT_REQUIRED:
-        fields["inputRequests"] = {
-            key: elicitation(question) for key, question in task.outstanding.items()
-        }
+        fields["inputRequests"] = input_requests(task.outstanding)
     elif task.status is Status.COMPLETED:
         # "The result type of the original request": on this wire every result has a resultType.
-        fields["result"] = complete(**(task.result or {}))
+        fields["result"] = {"resultType": "complete", **(task.result or {})}
     elif task.status is Status.FAILED:
         fields["error"] = task.error
     return fields
@@ -69,28 +67,16 @@ def task_fields(task: Task) -> dict[str, Any]:
     }
 
 
-def elicitation(question: Question) -> dict[str, Any]:
-    """A question as an `elicitation/create` input request in form mode (client/elicitation.mdx)."""
-    return {
-        "method": "elicitation/create",
-        "params": {
-            "mode": "form",
-            "message": question.message,
-            "requestedSchema": question.schema,
-        },
-    }
-
-
 def get_task(rows: TaskTable) -> Method:
     """`tasks/get` ("Task Polling"): one consistent read."""
 
-    def answer(call: Call) -> dict[str, Any]:
+    def answer(call: Call) -> Complete:
         task_id = _task_id(call)
         try:
             task = rows.get(task_id, now_ms(), call.principal)
         except UnknownTask:
             raise _unknown() from None
-        return complete(**detailed_task(task))
+        return Complete(detailed_task(task))
 
     return answer
 
@@ -102,7 +88,7 @@ def update_task(rows: TaskTable, executions: Executions) -> Method:
     gets an error and repeats the request; the answers are not taken twice, and are sent again.
     """
 
-    def answer(call: Call) -> dict[str, Any]:
+    def answer(call: Call) -> Complete:
         task_id = _task_id(call)
         responses = call.params.get("inputResponses")
         if not isinstance(responses, dict):
@@ -111,13 +97,13 @@ def update_task(rows: TaskTable, executions: Executions) -> Method:
             task = _store_answers(rows, task_id, call.principal, responses)
         except TaskEnded:
             # Whatever was answered is not outstanding any more: ignored.
-            return complete()
+            return Complete({})
         for ask in task.asks.values():
             if not ask.outstanding:
                 if not executions.resume(ask.token, ask.output()):
                     logger.warning("Nothing waits for an answer any more", task_id=task_id)
                 rows.delivered(task_id, ask.id, now_ms())
-        return complete()
+        return Complete({})
 
     return answer
 
@@ -125,7 +111,7 @@ def update_task(rows: TaskTable, executions: Executions) -> Method:
 def cancel_task(rows: TaskTable, executions: Executions) -> Method:
     """`tasks/cancel` ("Task Cancellation"): the row first, then the execution, best effort."""
 
-    def answer(call: Call) -> dict[str, Any]:
+    def answer(call: Call) -> Complete:
         task_id = _task_id(call)
         try:
             task = rows.cancel(task_id, now_ms(), call.principal)
@@ -133,7 +119,7 @@ def cancel_task(rows: TaskTable, executions: Executions) -> Method:
             raise _unknown() from None
         except TaskEnded as ended:
             if ended.task.status is not Status.CANCELLED:
-                return complete()
+                return Complete({})
             # Perhaps by this very request, whose first answer was lost: stop, once more at most.
             task = ended.task
         try:
@@ -141,7 +127,7 @@ def cancel_task(rows: TaskTable, executions: Executions) -> Method:
         except Exception as error:
             # The task is cancelled all the same; its steps end at their next report.
             logger.warning("StopExecution failed", task_id=task_id, error=type(error).__name__)
-        return complete()
+        return Complete({})
 
     return answer
 
@@ -176,7 +162,7 @@ def _store_answers(
 
 
 def _task_id(call: Call) -> str:
-    if not call.meta.declares_extension(EXTENSION):
+    if not call.takes_tasks:
         raise required()
     task_id = call.params.get("taskId")
     if not isinstance(task_id, str):

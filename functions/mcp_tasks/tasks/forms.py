@@ -2,16 +2,14 @@
 
 client/elicitation.mdx, "Requested Schema": an object of primitive fields. What a client refuses or
 this server could not check would keep its task waiting for ever, so it is refused when it is asked.
-
-The validator is imported on first use: only asking and answering need it, and polling should not
-pay for it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
+
+from ..json_schema import InvalidSchema, Mismatch, check, compiled
 
 TEXT: Final = {"type": "string"}
 COUNT: Final = {"type": "integer", "minimum": 0}
@@ -72,8 +70,6 @@ def check_form(schema: Mapping[str, Any]) -> None:
 
     Raises InvalidQuestion naming the field.
     """
-    import fastjsonschema
-
     properties = schema.get("properties")
     if schema.get("type") != "object" or not isinstance(properties, Mapping) or not properties:
         raise InvalidQuestion("a form is an object with at least one field")
@@ -87,12 +83,12 @@ def check_form(schema: Mapping[str, Any]) -> None:
         required = ["items"] if kind == "array" else []
         rules = {"type": "object", "properties": keywords, "required": required}
         try:
-            fastjsonschema.validate(rules, field)
-            fastjsonschema.compile({"type": "object", "properties": {name: field}})
-        except fastjsonschema.JsonSchemaValueException as error:
-            where = ".".join(error.path[1:]) or "items"
-            raise InvalidQuestion(f"{name}: {ALLOWED}; this one's {where} is wrong") from None
-        except (fastjsonschema.JsonSchemaDefinitionException, re.error, TypeError, ValueError):
+            check(compiled(rules), field)
+        except Mismatch as error:
+            raise InvalidQuestion(f"{name}: {ALLOWED}; in this one, {error}") from None
+        try:
+            compiled({"type": "object", "properties": {name: field}})
+        except InvalidSchema:
             raise InvalidQuestion(f"{name}: not a JSON Schema") from None
 
 
@@ -101,15 +97,10 @@ def check_content(schema: Mapping[str, Any], content: object) -> None:
 
     Raises InvalidAnswer naming the field and the rule, and not the value, which stays private.
     """
-    import fastjsonschema
-
     try:
-        fastjsonschema.validate(dict(schema), content, use_default=False)
-    except fastjsonschema.JsonSchemaValueException as error:
-        where = ".".join(error.path[1:]) or "content"
-        raise InvalidAnswer(
-            f"{where} breaks the rule {error.rule} ({error.rule_definition})"
-        ) from None
+        check(compiled(schema), content)
+    except Mismatch as error:
+        raise InvalidAnswer(str(error)) from None
 
 
 def _is_list_of_text(value: object) -> bool:

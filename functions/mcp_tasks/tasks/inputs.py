@@ -1,6 +1,8 @@
-"""What a task asks its client, and what the client answers (tasks.md, "Task Update Requests").
+"""What a client is asked, and what it answers (mrtr.mdx, "InputRequests"; tasks.md, "Task Update
+Requests").
 
-A workflow asks through one state that waits on one Step Functions task token; that is an *ask*. It
+The same questions are asked within a request, as multi round-trip requests, and by tasks. A
+workflow asks through one state that waits on one Step Functions task token; that is an *ask*. It
 may hold several questions, each with a key of its own, and resumes when all are answered. Several
 asks may be open at once, from parallel branches.
 
@@ -11,38 +13,153 @@ and each key carries it. A redelivered ask therefore has the same keys, and a ne
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from enum import StrEnum
+from typing import Any, ClassVar, Final
 
 from .forms import InvalidAnswer, InvalidQuestion, check_content
 
 ACTIONS: Final = frozenset({"accept", "decline", "cancel"})
-"""What a person may do with a form (elicitation.mdx, "Response Actions")."""
+"""What a person may do with a question (elicitation.mdx, "Response Actions")."""
+
+MAX_ANSWER: Final = 100_000
+"""Characters of one answer, as JSON: a task's row holds at most 400 kB, and several answers."""
+
+
+class Kind(StrEnum):
+    """What a client can be asked for. It says which of them it is able to do, on every request."""
+
+    FORM = "form"
+    URL = "url"
+    SAMPLING = "sampling"
+    ROOTS = "roots"
+
+
+class Question(ABC):
+    """One thing that a client is asked for."""
+
+    kind: ClassVar[Kind]
+
+    def check(self, key: str, answer: object) -> dict[str, Any]:
+        """The answer as it is passed on, without what nobody asked for.
+
+        Raises InvalidAnswer when it does not fit the question; the message names the key.
+        """
+        if not isinstance(answer, Mapping):
+            raise InvalidAnswer(f"{key}: an answer is an object")
+        if len(json.dumps(answer)) > MAX_ANSWER:
+            raise InvalidAnswer(f"{key}: an answer has at most {MAX_ANSWER} characters")
+        try:
+            return self._checked(answer)
+        except InvalidAnswer as error:
+            raise InvalidAnswer(f"{key}: {error}") from None
+
+    @abstractmethod
+    def _checked(self, answer: Mapping[str, Any]) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def as_json(self) -> dict[str, Any]:
+        """The question as a workflow writes it, and as a row keeps it; `question` reads it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class FormQuestion(Question):
     """A form for a person: a message, and the flat JSON Schema of the values wanted."""
 
+    kind: ClassVar[Kind] = Kind.FORM
     message: str
     schema: dict[str, Any]
 
-    def check(self, key: str, answer: object) -> dict[str, Any]:
-        """The answer as it is passed on: `action`, and `content` when it was accepted.
-
-        Raises InvalidAnswer when the shape is wrong or accepted content breaks the schema.
-        """
-        action = answer.get("action") if isinstance(answer, Mapping) else None
-        if not isinstance(answer, Mapping) or not isinstance(action, str) or action not in ACTIONS:
-            raise InvalidAnswer(f"{key}: an answer needs an action: accept, decline or cancel")
+    def _checked(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        action = _action(answer)
         if action != "accept":
             return {"action": action}
-        try:
-            check_content(self.schema, answer.get("content"))
-        except InvalidAnswer as error:
-            raise InvalidAnswer(f"{key}: {error}") from None
+        check_content(self.schema, answer.get("content"))
         return {"action": "accept", "content": answer["content"]}
+
+    def as_json(self) -> dict[str, Any]:
+        """`{"message": ..., "schema": ...}`."""
+        return {"message": self.message, "schema": self.schema}
+
+
+@dataclass(frozen=True, slots=True)
+class UrlQuestion(Question):
+    """A page for a person to visit; what is done there does not pass through the client."""
+
+    kind: ClassVar[Kind] = Kind.URL
+    message: str
+    url: str
+
+    def _checked(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        return {"action": _action(answer)}
+
+    def as_json(self) -> dict[str, Any]:
+        """`{"message": ..., "url": ...}`."""
+        return {"message": self.message, "url": self.url}
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingQuestion(Question):
+    """A completion by the client's model; `params` are those of `sampling/createMessage`."""
+
+    kind: ClassVar[Kind] = Kind.SAMPLING
+    params: dict[str, Any]
+
+    def _checked(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        if not isinstance(answer.get("content"), (dict, list)):
+            raise InvalidAnswer("a completion has content")
+        if not all(isinstance(answer.get(name), str) for name in ("role", "model")):
+            raise InvalidAnswer("a completion has a role and a model")
+        members = ("role", "content", "model", "stopReason")
+        return {name: answer[name] for name in members if name in answer}
+
+    def as_json(self) -> dict[str, Any]:
+        """`{"sampling": {"messages": [...], "maxTokens": ...}}`."""
+        return {"sampling": self.params}
+
+
+@dataclass(frozen=True, slots=True)
+class RootsQuestion(Question):
+    """The directories that the client lets its servers work in."""
+
+    kind: ClassVar[Kind] = Kind.ROOTS
+
+    def _checked(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        roots = answer.get("roots")
+        if not isinstance(roots, list) or not all(
+            isinstance(root, Mapping)
+            and isinstance(root.get("uri"), str)
+            and isinstance(root.get("name", ""), str)
+            for root in roots
+        ):
+            raise InvalidAnswer("roots is a list of objects with a uri")
+        return {"roots": [{k: root[k] for k in ("uri", "name") if k in root} for root in roots]}
+
+    def as_json(self) -> dict[str, Any]:
+        """`{"roots": {}}`."""
+        return {"roots": {}}
+
+
+def question(data: object) -> Question:
+    """Read what `as_json` writes. A form's schema is taken as it is: `check_form` looks into it.
+
+    Raises InvalidQuestion for anything else, which a workflow may have written.
+    """
+    match data:
+        case {"message": str(message), "schema": dict(schema)}:
+            return FormQuestion(message, schema)
+        case {"message": str(message), "url": str(url)} if "://" in url:
+            return UrlQuestion(message, url)
+        case {"sampling": {"messages": [_, *_], "maxTokens": int()} as params}:
+            return SamplingQuestion(params)
+        case {"roots": _}:
+            return RootsQuestion()
+    raise InvalidQuestion(
+        "a question has a message and a schema, a message and a url, sampling, or roots"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +197,15 @@ def open_ask(token: str, questions: Mapping[str, Question]) -> Ask:
     ask_id = hashlib.sha256(token.encode()).hexdigest()[:12]
     names = {f"{name}-{ask_id}": name for name in questions}
     return Ask(ask_id, token, names, {key: questions[name] for key, name in names.items()})
+
+
+def kinds(questions: Iterable[Question]) -> frozenset[Kind]:
+    """What a client must be able to do to answer all of them."""
+    return frozenset(question.kind for question in questions)
+
+
+def _action(answer: Mapping[str, Any]) -> str:
+    action = answer.get("action")
+    if not isinstance(action, str) or action not in ACTIONS:
+        raise InvalidAnswer("an answer needs an action: accept, decline or cancel")
+    return action

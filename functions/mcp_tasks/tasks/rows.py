@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from .attributes import from_attribute, to_attribute
-from .inputs import Ask, Question
+from .inputs import Ask, Kind, kinds, question
 from .state import Status, sources
 from .task import Task
 
@@ -114,6 +114,7 @@ class TaskTable:
         An ask that is already there, answered or not, is left alone: its state was delivered twice.
         Raises UnknownTask, TaskEnded, or ClientCannotAnswer.
         """
+        wanted = sorted(kinds(ask.questions.values()))
         try:
             # Races: the task was cancelled while the state started (status); Step Functions or
             # Lambda delivered the ask twice, and the first was answered meanwhile (its id).
@@ -121,15 +122,15 @@ class TaskTable:
                 task_id,
                 now,
                 condition=f"{_status_in(*sources(Status.INPUT_REQUIRED))}"
-                " AND acceptsForms = :true AND attribute_not_exists(asks.#ask)",
+                " AND attribute_not_exists(asks.#ask)"
+                + "".join(f" AND attribute_exists(accepts.#{kind})" for kind in wanted),
                 sets={"asks.#ask": _ask_attributes(ask)},
-                names={"#ask": ask.id},
-                values={":true": True},
+                names={"#ask": ask.id} | {f"#{kind}": kind.value for kind in wanted},
                 status=Status.INPUT_REQUIRED,
                 revise_inputs=True,
             )
         except Conflict as conflict:
-            if not conflict.task.accepts_forms:
+            if not conflict.task.accepts.issuperset(wanted):
                 raise ClientCannotAnswer(task_id) from None
 
     def answer(
@@ -337,7 +338,7 @@ def _attributes(task: Task) -> dict[str, Any]:
         "expiresAt": task.expires_at // 1000 + 1,
         "pollIntervalMs": task.poll_interval_ms,
         "stateMachineArn": task.state_machine_arn,
-        "acceptsForms": task.accepts_forms,
+        "accepts": {kind.value: True for kind in sorted(task.accepts)},
         "input": task.input,
         "asks": {},
         "inputRevision": 0,
@@ -357,7 +358,7 @@ def _task(item: Mapping[str, Any]) -> Task:
         ttl_ms=row["ttlMs"],
         poll_interval_ms=row["pollIntervalMs"],
         state_machine_arn=row["stateMachineArn"],
-        accepts_forms=row["acceptsForms"],
+        accepts=frozenset(map(Kind, row["accepts"])),
         input=row.get("input"),
         status_message=row.get("statusMessage"),
         asks={
@@ -376,8 +377,7 @@ def _ask_attributes(ask: Ask) -> dict[str, Any]:
         "token": ask.token,
         "names": ask.names,
         "questions": {
-            key: json.dumps({"message": q.message, "schema": q.schema})
-            for key, q in ask.questions.items()
+            key: json.dumps(question.as_json()) for key, question in ask.questions.items()
         },
         "answers": {},
     }
@@ -388,7 +388,7 @@ def _ask(ask_id: str, row: Mapping[str, Any]) -> Ask:
         id=ask_id,
         token=row["token"],
         names=dict(row["names"]),
-        questions={key: Question(**json.loads(text)) for key, text in row["questions"].items()},
+        questions={key: question(json.loads(text)) for key, text in row["questions"].items()},
         answers={key: json.loads(text) for key, text in row["answers"].items()},
     )
 

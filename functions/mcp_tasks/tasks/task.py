@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from .inputs import Ask, Question
+from .inputs import Ask, Kind, Question
 from .state import Status
 
 ANYONE = "anonymous"
@@ -37,8 +37,8 @@ class Task:
     ttl_ms: int
     poll_interval_ms: int
     state_machine_arn: str
-    accepts_forms: bool
-    """Whether the client that made the task declared that it can show forms to a person."""
+    accepts: frozenset[Kind]
+    """What the client that made the task declared that it can be asked for."""
     input: str | None = None
     """The execution's input, byte for byte, as long as the task runs."""
     status_message: str | None = None

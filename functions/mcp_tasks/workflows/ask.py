@@ -1,7 +1,12 @@
 """Ask a task's client, for a state that waits on a task token.
 
-The state passes `{"task": <execution name>, "token": <task token>, "requests": {name: {"message":
-..., "schema": {...}}}}` and receives `{name: {"action": "accept", "content": {...}}}`.
+The state passes `{"task": <execution name>, "token": <task token>, "requests": {name: question}}`
+and receives the answers by name. A question, and its answer, is one of
+
+    {"message": ..., "schema": {...}}                    {"action": "accept", "content": {...}}
+    {"message": ..., "url": "https://..."}               {"action": "accept"}
+    {"sampling": {"messages": [...], "maxTokens": 9}}    {"role": ..., "content": ..., "model": ...}
+    {"roots": {}}                                        {"roots": [{"uri": "file:///..."}]}
 """
 
 from __future__ import annotations
@@ -9,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..protocol.capabilities import required
 from ..protocol.errors import missing_capability
 from ..tasks.forms import InvalidQuestion, check_form
-from ..tasks.inputs import Question, open_ask
+from ..tasks.inputs import FormQuestion, Question, kinds, open_ask, question
 from ..tasks.rows import ClientCannotAnswer, TaskEnded, TaskTable, UnknownTask
 from .executions import Executions
 
@@ -19,17 +25,20 @@ from .executions import Executions
 def ask(event: Mapping[str, Any], rows: TaskTable, executions: Executions, now: int) -> str:
     """Store the questions and the token on the task's row; returns what became of it, for the log.
 
-    Raises InvalidQuestion when the state machine asks what no form can show.
+    Raises InvalidQuestion when the state machine asks what no client can be asked.
     """
     task_id = event["task"]
+    questions = _questions(event["requests"])
     try:
-        rows.ask(task_id, open_ask(event["token"], _questions(event["requests"])), now)
+        rows.ask(task_id, open_ask(event["token"], questions), now)
     except (TaskEnded, UnknownTask):
         return "ended"
     except ClientCannotAnswer:
         # basic/index.mdx: what needs an undeclared capability is answered with -32021; by now the
         # request is a task, so the task fails with that error.
-        error = missing_capability("The tool needs to ask the user", {"elicitation": {}})
+        error = missing_capability(
+            "The tool needs to ask the client", required(kinds(questions.values()))
+        )
         try:
             rows.fail(task_id, error.as_error(), error.message, now)
         except (TaskEnded, UnknownTask):
@@ -44,15 +53,11 @@ def _questions(requests: object) -> dict[str, Question]:
         raise InvalidQuestion("requests must be an object of questions by name")
     questions = {}
     for name, request in requests.items():
-        if (
-            not isinstance(request, Mapping)
-            or not isinstance(request.get("message"), str)
-            or not isinstance(request.get("schema"), dict)
-        ):
-            raise InvalidQuestion(f"{name}: a question needs a message and a schema")
         try:
-            check_form(request["schema"])
+            asked = question(request)
+            if isinstance(asked, FormQuestion):
+                check_form(asked.schema)
         except InvalidQuestion as error:
             raise InvalidQuestion(f"{name}: {error}") from None
-        questions[name] = Question(request["message"], request["schema"])
+        questions[name] = asked
     return questions

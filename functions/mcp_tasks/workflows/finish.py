@@ -54,7 +54,7 @@ def _as_result(task: Task, catalogue: Catalogue) -> Callable[[Any], dict[str, An
     """How the task's tool reads its execution's output; a removed tool's is taken as it is."""
     from ..registry.results import workflow_output
 
-    entry = catalogue.get(task.tool)
+    entry = catalogue.tools.get(task.tool)
     if entry is not None and entry.kind == "function":
         return lambda output: dict(output)
     adapter = entry.load().result if entry is not None else None

@@ -13,7 +13,8 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from ..registry.context import InputRequired, TaskCancelled, TaskContext, ToolError
+from ..registry.asking import ToolError
+from ..registry.context import InputRequired, TaskCancelled, TaskContext
 from ..registry.results import error_result
 from ..registry.tool import FunctionTool, WorkflowTool
 from ..tasks.rows import TaskEnded, TaskTable, UnknownTask
@@ -36,12 +37,7 @@ def run_function(tool: FunctionTool, arguments: Any, task: TaskContext) -> dict[
         # A result and not a failure: no Catch clause has to know an exception's name.
         return {"result": error_result(str(error))}
     except InputRequired as required:
-        return {
-            "ask": {
-                key: {"message": question.message, "schema": question.schema}
-                for key, question in required.questions.items()
-            }
-        }
+        return {"ask": {key: asked.as_json() for key, asked in required.questions.items()}}
 
 
 def run_step(tool: WorkflowTool, name: str, arguments: Any, task: TaskContext) -> Any:
@@ -61,12 +57,15 @@ def run_step(tool: WorkflowTool, name: str, arguments: Any, task: TaskContext) -
         ) from None
 
 
-def report_to(rows: TaskTable, task_id: str, clock: Callable[[], int]) -> Callable[[str], None]:
+def report_to(
+    rows: TaskTable, task_id: str, clock: Callable[[], int]
+) -> Callable[[str, float | None], None]:
     """How a step's reports reach its task's row; a report to a task that is over ends the step."""
 
-    def report(message: str) -> None:
+    def report(message: str, progress: float | None) -> None:
+        text = message if progress is None else f"{progress:.0%} {message}"
         try:
-            rows.report(task_id, message, clock())
+            rows.report(task_id, text, clock())
         except (TaskEnded, UnknownTask):
             raise TaskCancelled from None
 

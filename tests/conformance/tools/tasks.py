@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from pydantic import BaseModel
 
-from mcp_tasks import TaskContext, ToolError, tool
+from mcp_tasks import AskForm, TaskContext, ToolError, tool
 
 QUICK = timedelta(milliseconds=200)
 HOUR = timedelta(hours=1)
@@ -66,6 +66,17 @@ def confirm_delete(task: TaskContext, filename: str) -> str:
 def multi_input(task: TaskContext) -> str:
     """Ask two questions at once."""
     answers = task.ask_all(
-        {"name": ("What is your name?", Name), "confirm": ("Go on?", Confirmation)}
+        {"name": AskForm("What is your name?", Name), "confirm": AskForm("Go on?", Confirmation)}
     )
     return f"{answers['name'].name}: {answers['confirm'].confirm}"
+
+
+def ask_name(task: TaskContext) -> str:
+    """Ask who it is for."""
+    return task.ask("What is your name?", Name, key="user_name").name
+
+
+@tool(task="required", ttl=HOUR, poll_every=QUICK, ask_first=ask_name)
+def test_tool_with_task(task: TaskContext) -> str:
+    """Ask within the request, and then become a task."""
+    return f"Hello, {ask_name(task)}!"

@@ -1,0 +1,32 @@
+"""What a client says it can be asked for: `form`, `url`, `sampling`, `roots`.
+
+Sources: 2026-07-28 client/elicitation.mdx, client/sampling.mdx and client/roots.mdx, "Capabilities"
+of each. The four names are this server's; the objects are the protocol's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def askable(capabilities: Mapping[str, Any]) -> frozenset[str]:
+    """What a client with these capabilities can be asked for."""
+    found = {name for name in ("sampling", "roots") if isinstance(capabilities.get(name), dict)}
+    elicitation = capabilities.get("elicitation")
+    if isinstance(elicitation, dict):
+        # "An empty capabilities object is equivalent to declaring support for form mode only".
+        modes = elicitation or {"form": {}}
+        found |= {mode for mode in ("form", "url") if isinstance(modes.get(mode), dict)}
+    return frozenset(found)
+
+
+def required(kinds: Iterable[str]) -> dict[str, Any]:
+    """The ClientCapabilities object that a client must declare to be asked for all of these."""
+    capabilities: dict[str, Any] = {}
+    for kind in sorted(kinds):
+        if kind in ("form", "url"):
+            capabilities.setdefault("elicitation", {})[kind] = {}
+        else:
+            capabilities[kind] = {}
+    return capabilities

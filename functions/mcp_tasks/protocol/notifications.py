@@ -1,0 +1,53 @@
+"""The notifications that a request's own stream may carry before its response.
+
+Sources: 2026-07-28 basic/patterns/progress.mdx and server/utilities/logging.mdx; both look alike in
+every revision since 2025-03-26.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+ProgressToken = str | int
+
+LOG_LEVELS: Final = (
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+)
+"""Least severe first (RFC 5424)."""
+
+
+def is_progress_token(value: object) -> bool:
+    """Whether `value` is a string or an integer."""
+    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def notification(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """A JSON-RPC notification."""
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def progress(
+    token: ProgressToken, value: float, total: float | None, message: str | None
+) -> dict[str, Any]:
+    """`notifications/progress`."""
+    params: dict[str, Any] = {"progressToken": token, "progress": value}
+    if total is not None:
+        params["total"] = total
+    if message:
+        params["message"] = message
+    return notification("notifications/progress", params)
+
+
+def log_message(level: str, data: Any, logger: str | None) -> dict[str, Any]:
+    """`notifications/message`."""
+    params: dict[str, Any] = {"level": level, "data": data}
+    if logger is not None:
+        params["logger"] = logger
+    return notification("notifications/message", params)

@@ -1,0 +1,57 @@
+"""`resources/read` (server/resources.mdx, "Reading Resources")."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from aws_lambda_powertools import Logger
+
+from ..protocol.errors import ErrorCode, ProtocolError, invalid_params
+from ..registry.catalogue import Catalogue
+from .call import Call, Complete, InputNeeded, Method, Outcome, ResourceNotFound
+from .rounds import Rounds
+from .running import guarded
+
+MAX_URI: Final = 2048
+"""Characters; templates are matched in time that grows faster than the length."""
+
+logger = Logger()
+
+
+def read_resource(catalogue: Catalogue, rounds: Rounds) -> Method:
+    """The method `resources/read`."""
+
+    def answer(call: Call) -> Outcome:
+        uri = call.params.get("uri")
+        if not isinstance(uri, str):
+            raise invalid_params("params.uri must be a string")
+        found = catalogue.resource(uri) if len(uri) <= MAX_URI else None
+        if found is None:
+            raise ResourceNotFound(uri[:MAX_URI])
+        entry, variables = found
+        logger.append_keys(resource=entry.name)
+
+        from ..registry.asking import ToolError
+        from ..registry.resource import NotFound
+
+        def read(context: Any) -> list[dict[str, Any]]:
+            return entry.load().read(uri, variables, context)
+
+        try:
+            with guarded("resource", NotFound, ToolError):
+                contents = rounds.run(call, uri, None, read)
+        except NotFound:
+            raise ResourceNotFound(uri) from None
+        except ToolError as error:
+            raise ProtocolError(ErrorCode.INTERNAL_ERROR, str(error)) from None
+        if isinstance(contents, InputNeeded):
+            return contents
+        # caching.mdx, "Cache Key": what depends on answers must not be cached.
+        answered = call.params.get("requestState") is not None
+        return Complete(
+            {"contents": contents},
+            fresh_ms=0 if answered else entry.fresh_ms,
+            cache_scope="private" if answered else entry.cache_scope,
+        )
+
+    return answer

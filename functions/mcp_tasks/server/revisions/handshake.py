@@ -1,0 +1,212 @@
+"""What the revisions that begin with a handshake have in common: 2025-03-26 to 2025-11-25.
+
+They are served without sessions: `initialize` is answered, nothing is remembered, and no session id
+is given out (transports.mdx, "Session Management": a server MAY assign one). So a later request
+does not say what its client can do, and the server takes it for one that can do nothing: it is not
+asked, and it gets no tasks. Both need state, and have their place in the module of the revision
+that defines them.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from ...protocol import meta
+from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
+from ...protocol.headers import Headers
+from ...protocol.jsonrpc import Request
+from ...protocol.notifications import LOG_LEVELS
+from ...protocol.trace import trace_context
+from ...registry.catalogue import Entry, ToolEntry
+from ..call import (
+    Call,
+    CannotAsk,
+    Complete,
+    Method,
+    MethodTable,
+    NeedsTasks,
+    Outcome,
+    ResourceNotFound,
+)
+from ..lists import listing
+from ..stream import Stream
+from .revision import Revision, Send
+
+RESOURCE_NOT_FOUND: Final = -32002
+"""server/resources.mdx, "Error Handling", of these revisions."""
+
+ERRORS_OF_REQUESTS: Final = frozenset(
+    {ErrorCode.METHOD_NOT_FOUND, ErrorCode.INVALID_PARAMS, ErrorCode.INTERNAL_ERROR}
+)
+
+LOG_LEVEL: Final = "info"
+"""What a client gets that set no level; one that did set it is not remembered
+(logging.mdx: "the server MAY decide which messages to send automatically")."""
+
+
+class HandshakeRevision(Revision):
+    """A revision with `initialize`, `ping` and `logging/setLevel`."""
+
+    def methods(self) -> MethodTable:
+        """The methods of all three revisions."""
+        offer, catalogue = self.offer, self.offer.catalogue
+        resources = catalogue.resources.values()
+        tools = [entry for entry in catalogue.tools.values() if self.lists(entry)]
+        return {
+            "initialize": self._initialize(),
+            "ping": lambda call: Complete({}),
+            "logging/setLevel": _set_level,
+            "tools/list": listing("tools", {e.name: self.tool(e) for e in tools}),
+            "tools/call": _shaped(offer.call_tool, self.tool_result),
+            "resources/list": listing(
+                "resources", {e.name: self.described(e) for e in resources if not e.uri.variables}
+            ),
+            "resources/templates/list": listing(
+                "resourceTemplates",
+                {e.name: self.described(e) for e in resources if e.uri.variables},
+            ),
+            "resources/read": offer.read_resource,
+            "prompts/list": listing(
+                "prompts", {e.name: self.prompt(e) for e in catalogue.prompts.values()}
+            ),
+            "prompts/get": _shaped(offer.get_prompt, self.prompt_result),
+            "completion/complete": offer.complete_argument,
+        }
+
+    @abstractmethod
+    def lists(self, entry: ToolEntry) -> bool:
+        """Whether `tools/list` shows a tool."""
+
+    @abstractmethod
+    def tool(self, entry: ToolEntry) -> dict[str, Any]:
+        """A tool's definition in this revision."""
+
+    @abstractmethod
+    def described(self, entry: Entry) -> dict[str, Any]:
+        """A resource's, a template's or a prompt's definition in this revision."""
+
+    def prompt(self, entry: Entry) -> dict[str, Any]:
+        """A prompt's definition in this revision."""
+        return self.described(entry)
+
+    @abstractmethod
+    def tool_result(self, result: dict[str, Any]) -> dict[str, Any]:
+        """A CallToolResult in this revision."""
+
+    def prompt_result(self, result: dict[str, Any]) -> dict[str, Any]:
+        """A GetPromptResult in this revision."""
+        return result
+
+    @abstractmethod
+    def needs_tasks(self, error: ProtocolError) -> tuple[int, str]:
+        """The error code and message for a tool that only runs as a task."""
+
+    def read(self, request: Request, headers: Headers, principal: str, send: Send) -> Call:
+        """`_meta` is optional."""
+        about = request.params.get("_meta", {})
+        if not isinstance(about, dict):
+            raise invalid_params("params._meta must be an object")
+        return Call(
+            method=request.method,
+            # Of a later revision: they mean nothing here.
+            params={
+                name: value
+                for name, value in request.params.items()
+                if name not in ("requestState", "inputResponses")
+            },
+            principal=principal,
+            stream=Stream(send, meta.progress_token(about), LOG_LEVEL),
+            trace=trace_context(about),
+        )
+
+    def write(self, outcome: Outcome) -> dict[str, Any]:
+        """The bare result; whoever can be neither asked nor given tasks gets nothing else."""
+        if not isinstance(outcome, Complete):
+            raise TypeError(f"{self.version} has no {type(outcome).__name__}")
+        return outcome.result
+
+    def refusal(self, error: ProtocolError) -> ProtocolError:
+        """Errors of requests travel with HTTP 200: an older client takes a 404 for a lost session.
+
+        Those of the transport keep their status: a body that is no request, a forbidden Origin.
+        """
+        if isinstance(error, NeedsTasks):
+            code, message = self.needs_tasks(error)
+            return _error(code, message)
+        if isinstance(error, ResourceNotFound):
+            return _error(RESOURCE_NOT_FOUND, error.message, error.data)
+        if isinstance(error, CannotAsk):
+            message = f"This needs to ask the client, which {self.version} cannot do here"
+            return _error(ErrorCode.INVALID_REQUEST, f"{message}; 2026-07-28 can")
+        if error.code in ERRORS_OF_REQUESTS:
+            return _error(error.code, error.message, error.data)
+        return error
+
+    def _initialize(self) -> Method:
+        """`initialize` (lifecycle.mdx, "Initialization")."""
+        catalogue = self.offer.catalogue
+        capabilities: dict[str, Any] = {"tools": {}, "logging": {}}
+        if catalogue.resources:
+            capabilities["resources"] = {}
+        if catalogue.prompts:
+            capabilities["prompts"] = {}
+        if catalogue.resources or catalogue.prompts:
+            capabilities["completions"] = {}
+        result = Complete(
+            {
+                "protocolVersion": self.version,
+                "capabilities": capabilities,
+                "serverInfo": dict(self.offer.server_info),
+            }
+        )
+
+        def answer(call: Call) -> Complete:
+            for name, kind in (("protocolVersion", str), ("capabilities", dict)):
+                if not isinstance(call.params.get(name), kind):
+                    raise invalid_params(f"params.{name} is missing or of the wrong type")
+            return result
+
+        return answer
+
+
+def without(definition: Mapping[str, Any], *members: str) -> dict[str, Any]:
+    """A copy without the members that a revision does not have."""
+    return {name: value for name, value in definition.items() if name not in members}
+
+
+def as_text(result: dict[str, Any]) -> dict[str, Any]:
+    """A CallToolResult without structured content, which its text then holds entirely."""
+    structured = result.get("structuredContent")
+    if structured is None:
+        return result
+    content = [block for block in result["content"] if block["type"] != "text"]
+    text = json.dumps(structured, ensure_ascii=False)
+    return {
+        **without(result, "structuredContent"),
+        "content": [{"type": "text", "text": text}, *content],
+    }
+
+
+def _shaped(method: Method, shape: Callable[[dict[str, Any]], dict[str, Any]]) -> Method:
+    """The method, with results in the shape of a revision."""
+
+    def answer(call: Call) -> Outcome:
+        outcome = method(call)
+        return Complete(shape(outcome.result)) if isinstance(outcome, Complete) else outcome
+
+    return answer
+
+
+def _set_level(call: Call) -> Complete:
+    """`logging/setLevel`: checked, and forgotten, for lack of a session to remember it in."""
+    if call.params.get("level") not in LOG_LEVELS:
+        raise invalid_params(f"params.level must be one of {', '.join(LOG_LEVELS)}")
+    return Complete({})
+
+
+def _error(code: int, message: str, data: Mapping[str, Any] | None = None) -> ProtocolError:
+    return ProtocolError(code, message, data, status=HTTPStatus.OK)

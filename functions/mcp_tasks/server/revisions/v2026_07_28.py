@@ -1,0 +1,137 @@
+"""2026-07-28: stateless; every request says all that is to be known of it. Has the tasks extension.
+
+Sources: 2026-07-28 basic/index.mdx, basic/transports/streamable-http.mdx, server/discover.mdx.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from ...protocol import headers as mirrored_headers
+from ...protocol import meta
+from ...protocol.capabilities import askable
+from ...protocol.errors import ErrorCode, ProtocolError
+from ...protocol.headers import Headers
+from ...protocol.jsonrpc import Request
+from ...tasks.inputs import Kind
+from ..call import Call, Complete, InputNeeded, MethodTable, Outcome
+from ..input_requests import input_requests
+from ..lists import FRESH_MS, listing
+from ..stream import Stream
+from ..tasks_extension import EXTENSION, create_task_result
+from .revision import Revision, Send
+
+SUPPORTED: Final = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26")
+"""`supportedVersions`, newest first."""
+
+INSTRUCTIONS: Final = (
+    "Long tools run as tasks: a call may answer with a task, which keeps running when the "
+    "connection ends. Poll it with tasks/get, answer its questions with tasks/update."
+)
+
+
+class Revision20260728(Revision):
+    """The revision that the tasks extension belongs to."""
+
+    version: ClassVar[str] = "2026-07-28"
+
+    def methods(self) -> MethodTable:
+        """The core's methods and the extension's."""
+        offer, catalogue = self.offer, self.offer.catalogue
+        resources = catalogue.resources.values()
+        return {
+            "server/discover": self._discover(),
+            "tools/list": listing(
+                "tools", {e.name: e.definition for e in catalogue.tools.values()}
+            ),
+            "tools/call": offer.call_tool,
+            "resources/list": listing(
+                "resources", {e.name: e.definition for e in resources if not e.uri.variables}
+            ),
+            "resources/templates/list": listing(
+                "resourceTemplates", {e.name: e.definition for e in resources if e.uri.variables}
+            ),
+            "resources/read": offer.read_resource,
+            "prompts/list": listing(
+                "prompts", {e.name: e.definition for e in catalogue.prompts.values()}
+            ),
+            "prompts/get": offer.get_prompt,
+            "completion/complete": offer.complete_argument,
+            **offer.tasks,
+        }
+
+    def read(self, request: Request, headers: Headers, principal: str, send: Send) -> Call:
+        """`_meta`, then the headers that repeat the body, then the version."""
+        about = meta.read(request.params)
+        mirrored_headers.check(request, about, headers)
+        if about.protocol_version != self.version:
+            raise unsupported(about.protocol_version)
+        return Call(
+            method=request.method,
+            params=request.params,
+            principal=principal,
+            stream=Stream(send, about.progress_token, about.log_level),
+            client_can=frozenset(map(Kind, askable(about.capabilities))),
+            takes_tasks=about.declares_extension(EXTENSION),
+            mirrors=headers,
+            trace=about.trace,
+        )
+
+    def write(self, outcome: Outcome) -> dict[str, Any]:
+        """A result with its type, what caches may do with it, and who made it."""
+        if isinstance(outcome, Complete):
+            result = {"resultType": "complete", **outcome.result}
+            if outcome.fresh_ms is not None:
+                result |= {"ttlMs": outcome.fresh_ms, "cacheScope": outcome.cache_scope}
+        elif isinstance(outcome, InputNeeded):
+            result = {
+                "resultType": "input_required",
+                "inputRequests": input_requests(outcome.questions),
+                "requestState": outcome.state,
+            }
+        else:
+            result = create_task_result(outcome.task)
+        about = {**result.get("_meta", {}), meta.SERVER_INFO: dict(self.offer.server_info)}
+        return {**result, "_meta": about}
+
+    def refusal(self, error: ProtocolError) -> ProtocolError:
+        """Errors are raised in the words of this revision."""
+        return error
+
+    def _discover(self) -> Any:
+        """`server/discover`, built once."""
+        catalogue = self.offer.catalogue
+        capabilities: dict[str, Any] = {
+            "tools": {},
+            "logging": {},
+            # Exactly {}: one client reads any other settings object as "no tasks".
+            "extensions": {EXTENSION: {}},
+        }
+        if catalogue.resources:
+            capabilities["resources"] = {}
+        if catalogue.prompts:
+            capabilities["prompts"] = {}
+        if catalogue.resources or catalogue.prompts:
+            capabilities["completions"] = {}
+        outcome = Complete(
+            {
+                "supportedVersions": list(SUPPORTED),
+                "capabilities": capabilities,
+                "instructions": INSTRUCTIONS,
+            },
+            fresh_ms=FRESH_MS,
+            cache_scope="public",
+        )
+        return lambda call: outcome
+
+
+def unsupported(requested: str) -> ProtocolError:
+    """-32022, with what is spoken here (versioning.mdx, "Protocol Version Negotiation")."""
+    message = "Unsupported protocol version"
+    if requested in SUPPORTED:
+        message = f"{requested} begins with initialize, and has no such _meta"
+    return ProtocolError(
+        ErrorCode.UNSUPPORTED_PROTOCOL_VERSION,
+        message,
+        {"supported": list(SUPPORTED), "requested": requested[:64]},
+    )
