@@ -52,6 +52,8 @@ class TaskContext:
     """What the client can be asked for: "form", "url", "sampling", "roots"."""
     on_report: Callable[[str, float | None], None] = _unheard
     on_log: Callable[[str, Any, str | None], None] = _unheard
+    taken: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
+    """The answers that the function has asked for and got so far, by key."""
 
     def report(self, message: str, progress: float | None = None) -> None:
         """Tell the client how far the work is. `progress` is a fraction from 0 to 1.
@@ -127,7 +129,8 @@ class TaskContext:
         if key not in self.answers:
             return None
         try:
-            return question.check(key, self.answers[key])
+            self.taken[key] = question.check(key, self.answers[key])
         except InvalidAnswer:
             # mrtr.mdx, "Error Handling": what cannot be used is asked for again.
             return None
+        return self.taken[key]

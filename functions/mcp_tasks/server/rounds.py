@@ -31,9 +31,13 @@ class Rounds:
     ) -> Value | InputNeeded:
         """Run `function` on a TaskContext, for a call of `target` (a name or URI) on `arguments`.
 
-        Answers count only if they come with the state of the round that asked for them. Raises
-        ProtocolError for a state that is not valid (-32602), and CannotAsk (-32021) when the client
-        declared nothing of the kind; and what the function raises.
+        Answers of this request count for whatever the function asks, and those of earlier rounds
+        come before them; what nobody asks for is ignored. A client that knows what it will be asked
+        may answer at once: it is the one who answers in any case, and the state only spares it to
+        repeat itself.
+
+        Raises ProtocolError for a state that is not valid (-32602), and CannotAsk (-32021) when the
+        client declared nothing of the kind; and what the function raises.
         """
         from ..registry.context import InputRequired, TaskContext
 
@@ -52,10 +56,7 @@ class Rounds:
         wanted = kinds(questions.values())
         if not wanted <= call.client_can:
             raise CannotAsk(required(wanted))
-        # An answer that could not be used is asked for again, and not carried on.
-        kept = {key: answer for key, answer in answers.items() if key not in questions}
-        state = {"answers": kept, "asked": sorted(questions)}
-        return InputNeeded(questions, self._states().seal(state, bound, now_ms()))
+        return InputNeeded(questions, self._states().seal(context.taken, bound, now_ms()))
 
     def answers(
         self, call: Call, target: str, arguments: Any, function: Callable[[Any], Any]
@@ -65,7 +66,7 @@ class Rounds:
 
         def asking(context: Any) -> None:
             function(context)
-            found.update(context.answers)
+            found.update(context.taken)
 
         needed = self.run(call, target, arguments, asking)
         return found if needed is None else needed
@@ -78,9 +79,7 @@ class Rounds:
             raise invalid_params("params.inputResponses must be an object of answers by key")
         text = call.params.get("requestState")
         if text is None:
-            return {}
+            return responses
         if not isinstance(text, str):
             raise invalid_params("params.requestState must be a string")
-        state = self._states().open(text, bound, now_ms())
-        given = {key: responses[key] for key in state["asked"] if key in responses}
-        return {**state["answers"], **given}
+        return {**responses, **self._states().open(text, bound, now_ms())}
