@@ -42,9 +42,9 @@ def compiled(schema: Mapping[str, Any]) -> Schema:
     return validator
 
 
-def check(schema: Schema, value: Any) -> None:
-    """Check a value. Raises Mismatch for the first thing that is wrong."""
+def check(schema: Schema, value: Any, name: str) -> None:
+    """Check a value. Raises Mismatch for the first thing that is wrong, as a part of `name`."""
     error = next(iter(schema.iter_errors(value)), None)
     if error is not None:
         where = ".".join(str(part) for part in error.instance_path)
-        raise Mismatch(f"{where}: {error.message}" if where else error.message)
+        raise Mismatch(f"{where or name}: {error.message}")

@@ -29,10 +29,24 @@ class Answer:
     body: bytes
 
     @property
+    def events(self) -> list[dict[str, Any]]:
+        """The messages of an event stream, or the only one of a plain answer."""
+        if self.headers.get_content_type() != "text/event-stream":
+            return [json.loads(self.body)]
+        blocks = self.body.decode().split("\n\n")
+        assert blocks.pop() == "", self.body
+        data = [block.removeprefix("event: message\ndata: ") for block in blocks]
+        return [json.loads(text) for text in data]
+
+    @property
+    def notifications(self) -> list[dict[str, Any]]:
+        """What came before the response."""
+        return self.events[:-1]
+
+    @property
     def message(self) -> dict[str, Any]:
-        """The JSON-RPC response."""
-        message: dict[str, Any] = json.loads(self.body)
-        return message
+        """The JSON-RPC response, which ends a stream."""
+        return self.events[-1]
 
     @property
     def result(self) -> dict[str, Any]:
@@ -92,15 +106,19 @@ class Client:
         method: str,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str | None] | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> tuple[bytes, dict[str, str]]:
-        """A well-formed request; `headers` replace, and None removes, the right ones."""
-        meta = {
+        """A well-formed request; `headers` replace, and None removes, the right ones.
+
+        `meta` adds to the `_meta` that is required.
+        """
+        required = {
             "io.modelcontextprotocol/protocolVersion": REVISION,
             "io.modelcontextprotocol/clientCapabilities": self._capabilities,
         }
-        params = {**(params or {}), "_meta": meta}
+        params = {**(params or {}), "_meta": {**required, **(meta or {})}}
         right: dict[str, str | None] = {"MCP-Protocol-Version": REVISION, "Mcp-Method": method}
-        name = params.get("name") or params.get("taskId")
+        name = params.get("name") or params.get("taskId") or params.get("uri")
         if isinstance(name, str):
             right["Mcp-Name"] = name
         sent = {k: v for k, v in {**right, **(headers or {})}.items() if v is not None}
@@ -112,10 +130,13 @@ class Client:
         method: str,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str | None] | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> Answer:
         """Send what `compose` makes, and check the answer's shape."""
-        body, sent = self.compose(method, params, headers)
+        body, sent = self.compose(method, params, headers, meta)
         answer = self.send(body, sent)
+        for notification in answer.notifications:
+            wire.check_notification(notification)
         wire.check(method, answer.message)
         assert answer.message["id"] == json.loads(body)["id"]
         return answer

@@ -15,7 +15,7 @@ AIRPORTS = Path(__file__).resolve().parent.parent.parent / "events" / "airports.
 
 def test_the_server_says_what_it_speaks(client: Client) -> None:
     result = client.request("server/discover").result
-    assert result["supportedVersions"] == [REVISION]
+    assert result["supportedVersions"] == [REVISION, "2025-11-25", "2025-06-18", "2025-03-26"]
     # Exactly {}: a client reads any other settings as "no tasks".
     assert result["capabilities"]["extensions"][TASKS] == {}
     assert "tasks" not in result["capabilities"]

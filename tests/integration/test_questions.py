@@ -115,7 +115,7 @@ def test_a_client_that_cannot_be_asked_gets_the_error_for_it(
     task = client.end(task_id)
     assert task["status"] == "failed"
     assert task["error"]["code"] == -32021
-    assert task["error"]["data"]["requiredCapabilities"] == {"elicitation": {}}
+    assert task["error"]["data"]["requiredCapabilities"] == {"elicitation": {"form": {}}}
     traces.until_execution(task_id, "ABORTED")
 
 

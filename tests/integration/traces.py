@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -44,6 +45,13 @@ class Traces:
             for machine in machines
             if machine["name"].startswith(self._stack)
         )
+
+    def execution_input(self, task_id: str) -> dict[str, Any]:
+        """What a task's execution was started with."""
+        arn = self.row(task_id)["stateMachineArn"]["S"].replace(":stateMachine:", ":execution:")
+        execution = self._stepfunctions.describe_execution(executionArn=f"{arn}:{task_id}")
+        found: dict[str, Any] = json.loads(execution["input"])
+        return found
 
     def until_execution(self, task_id: str, status: str) -> None:
         """Wait until a task's execution stands so: it is stopped after its row was written."""

@@ -36,7 +36,7 @@ class WrittenSchema:
     def check(self, value: Any) -> None:
         """Raises InvalidArguments naming the first thing that is wrong."""
         try:
-            json_schema.check(self._compiled, value)
+            json_schema.check(self._compiled, value, "arguments")
         except json_schema.Mismatch as error:
             raise InvalidArguments(str(error)) from None
 

@@ -83,9 +83,9 @@ def check_form(schema: Mapping[str, Any]) -> None:
         required = ["items"] if kind == "array" else []
         rules = {"type": "object", "properties": keywords, "required": required}
         try:
-            check(compiled(rules), field)
+            check(compiled(rules), field, name)
         except Mismatch as error:
-            raise InvalidQuestion(f"{name}: {ALLOWED}; in this one, {error}") from None
+            raise InvalidQuestion(f"{name}: {ALLOWED} ({error})") from None
         try:
             compiled({"type": "object", "properties": {name: field}})
         except InvalidSchema:
@@ -98,7 +98,7 @@ def check_content(schema: Mapping[str, Any], content: object) -> None:
     Raises InvalidAnswer naming the field and the rule, and not the value, which stays private.
     """
     try:
-        check(compiled(schema), content)
+        check(compiled(schema), content, "content")
     except Mismatch as error:
         raise InvalidAnswer(str(error)) from None
 

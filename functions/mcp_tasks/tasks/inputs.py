@@ -48,12 +48,10 @@ class Question(ABC):
 
         Raises InvalidAnswer when it does not fit the question; the message names the key.
         """
-        if not isinstance(answer, Mapping):
-            raise InvalidAnswer(f"{key}: an answer is an object")
         if len(json.dumps(answer)) > MAX_ANSWER:
             raise InvalidAnswer(f"{key}: an answer has at most {MAX_ANSWER} characters")
         try:
-            return self._checked(answer)
+            return self._checked(answer if isinstance(answer, Mapping) else {})
         except InvalidAnswer as error:
             raise InvalidAnswer(f"{key}: {error}") from None
 

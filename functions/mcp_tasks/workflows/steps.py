@@ -49,6 +49,9 @@ def run_step(tool: WorkflowTool, name: str, arguments: Any, task: TaskContext) -
     step = tool.steps.get(name)
     if step is None:
         raise LookupError(f"{tool.name} has no step {name!r}; it has {', '.join(tool.steps)}")
+    if isinstance(arguments, dict):
+        # A state that passes on the execution's input passes on what is not an argument.
+        arguments = {name: value for name, value in arguments.items() if name != "_meta"}
     try:
         return step.call(arguments, task)
     except InputRequired:

@@ -9,7 +9,15 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from mcp_tasks import InputDeclined, TaskContext, ToolError, ToolResult, tool, workflow_tool
+from mcp_tasks import (
+    AskForm,
+    InputDeclined,
+    TaskContext,
+    ToolError,
+    ToolResult,
+    tool,
+    workflow_tool,
+)
 
 QUICK = timedelta(milliseconds=200)
 
@@ -70,7 +78,7 @@ def ask_choice(task: TaskContext) -> Choice:
 @tool(task="required", poll_every=QUICK)
 def ask_three(task: TaskContext, secret: str = "") -> str:
     """Ask two questions at once, then a third, and survive a declined one."""
-    first = task.ask_all({"a": ("A?", Yes), "b": ("B?", Yes)})
+    first = task.ask_all({"a": AskForm("A?", Yes), "b": AskForm("B?", Yes)})
     try:
         third = str(task.ask("C?", Yes, key="c").yes)
     except InputDeclined as declined:

@@ -1,0 +1,175 @@
+"""The official `mcp` SDK's client, without any extension, in both eras of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp import MCPError
+from mcp.client import Client
+from mcp.shared.exceptions import MCPDeprecationWarning
+
+from infra.local.deployment import LocalStack
+
+MODERN, HANDSHAKE = "2026-07-28", "legacy"
+SPEAKS = {MODERN: "2026-07-28", HANDSHAKE: "2025-11-25", "auto": "2026-07-28"}
+"""Mode of the SDK's client -> the revision that it then speaks with this server."""
+
+
+async def fill_in(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+    """Answer every question alike."""
+    if isinstance(params, types.ElicitRequestURLParams):
+        return types.ElicitResult(action="accept")
+    return types.ElicitResult(action="accept", content={"name": "Ada"})
+
+
+async def sample(
+    context: Any, params: types.CreateMessageRequestParams
+) -> types.CreateMessageResult:
+    """A model with one line."""
+    poem = types.TextContent(type="text", text="Roses are red")
+    return types.CreateMessageResult(role="assistant", content=poem, model="a-model")
+
+
+async def list_roots(context: Any) -> types.ListRootsResult:
+    """One directory."""
+    return types.ListRootsResult.model_validate({"roots": [{"uri": "file:///home/ada"}]})
+
+
+def with_client(
+    stack: LocalStack, mode: str, use: Callable[[Client], Awaitable[None]], **options: Any
+) -> None:
+    """Connect as an SDK user does, and check what was negotiated."""
+
+    async def run() -> None:
+        async with Client(stack.url, mode=mode, **options) as client:
+            assert client.protocol_version == SPEAKS[mode]
+            await use(client)
+
+    asyncio.run(run())
+
+
+each_era = pytest.mark.parametrize("mode", [MODERN, HANDSHAKE, "auto"])
+
+
+@each_era
+def test_tools_are_listed_and_called(stack: LocalStack, mode: str) -> None:
+    async def use(client: Client) -> None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert {"greet", "narrate", "survey"} <= set(tools)
+        result = await client.call_tool("greet", {"name": "Ada"})
+        assert result.content == [types.TextContent(type="text", text="Hello, Ada!")]
+        # The schema of the result is checked by the SDK.
+        savings = {"monthly": 100, "years": 10, "share_of_stocks": 0.5, "runs": 200}
+        result = await client.call_tool("simulate_savings", savings)
+        assert result.structured_content
+        assert result.structured_content["paid_in"] == 12000
+        refused = await client.call_tool("greet", {"name": 5})
+        assert refused.is_error
+
+    with_client(stack, mode, use)
+
+
+@each_era
+def test_progress_is_heard(stack: LocalStack, mode: str) -> None:
+    heard: list[tuple[float, float | None, str | None]] = []
+
+    async def progressed(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
+
+    async def use(client: Client) -> None:
+        await client.call_tool("narrate", {"steps": 2}, progress_callback=progressed)
+
+    with_client(stack, mode, use)
+    assert heard == [(0, 100, "step 0"), (50, 100, "step 1")]
+
+
+@each_era
+def test_log_messages_are_heard(stack: LocalStack, mode: str) -> None:
+    heard: list[types.LoggingMessageNotificationParams] = []
+
+    async def logged(params: types.LoggingMessageNotificationParams) -> None:
+        heard.append(params)
+
+    async def use(client: Client) -> None:
+        await client.call_tool("narrate", {"steps": 2})
+
+    options: dict[str, Any] = {"logging_callback": logged}
+    if mode != HANDSHAKE:
+        options["log_level"] = "info"
+    with_client(stack, mode, use, **options)
+    assert [(message.level, message.data) for message in heard] == [
+        ("info", {"step": 0}),
+        ("info", {"step": 1}),
+    ]
+
+
+@each_era
+def test_resources_are_listed_and_read(stack: LocalStack, mode: str) -> None:
+    async def use(client: Client) -> None:
+        uris = [str(r.uri) for r in (await client.list_resources()).resources]
+        assert uris == sorted(uris)
+        assert "note://fixed" in uris
+        templates = (await client.list_resource_templates()).resource_templates
+        assert "note://by/{name}" in [template.uri_template for template in templates]
+        for uri, text in [("note://fixed", "a note"), ("note://by/ada", "a note by ada")]:
+            (contents,) = (await client.read_resource(uri)).contents
+            assert isinstance(contents, types.TextResourceContents)
+            assert contents.text == text
+        code = -32002 if mode == HANDSHAKE else -32602
+        with pytest.raises(MCPError) as caught:
+            await client.read_resource("note://by/nobody")
+        assert caught.value.error.code == code
+
+    with_client(stack, mode, use)
+
+
+@each_era
+def test_prompts_are_listed_got_and_completed(stack: LocalStack, mode: str) -> None:
+    async def use(client: Client) -> None:
+        prompts = [p.name for p in (await client.list_prompts()).prompts]
+        assert {"essay", "personal", "plan_savings"} <= set(prompts)
+        got = await client.get_prompt("essay", {"topic": "cells"})
+        first = got.messages[0].content
+        assert isinstance(first, types.TextContent)
+        assert first.text == "Write a short essay about cells"
+        ref = types.PromptReference(type="ref/prompt", name="essay")
+        completed = await client.complete(ref, {"name": "length", "value": "s"})
+        assert completed.completion.values == ["short"]
+
+    with_client(stack, mode, use)
+
+
+@pytest.mark.parametrize("mode", [MODERN, "auto"])
+def test_the_client_drives_the_rounds_of_a_request(stack: LocalStack, mode: str) -> None:
+    async def use(client: Client) -> None:
+        result = await client.call_tool("survey", {})
+        expected = ["Ada", "Roses are red", "file:///home/ada"]
+        assert result.structured_content == expected
+
+    callbacks = {
+        "elicitation_callback": fill_in,
+        "sampling_callback": sample,
+        "list_roots_callback": list_roots,
+    }
+    with_client(stack, mode, use, **callbacks)
+
+
+def test_an_older_client_is_told_what_needs_a_newer_one(stack: LocalStack) -> None:
+    async def use(client: Client) -> None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        needs_task = tools["profile_dataset"].execution
+        assert needs_task is not None
+        assert needs_task.task_support == "required"
+        for tool, code in [("profile_dataset", -32601), ("survey", -32600)]:
+            arguments = {"csv": "a\n1\n"} if tool == "profile_dataset" else {}
+            with pytest.raises(MCPError, match="2026-07-28") as caught:
+                await client.call_tool(tool, arguments)
+            assert caught.value.error.code == code
+        with pytest.warns(MCPDeprecationWarning):  # it is only removed as of 2026-07-28
+            await client.send_ping()
+
+    with_client(stack, HANDSHAKE, use)

@@ -1,0 +1,174 @@
+"""Functions that ask within the request, over HTTP: multi round-trip requests (mrtr.mdx)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from infra.local.deployment import LocalStack
+from tests.integration.client import TASKS, Client, accept
+from tests.integration.traces import Traces
+
+ASKABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+POEM = {
+    "role": "assistant",
+    "model": "a-model",
+    "content": {"type": "text", "text": "Roses are red"},
+}
+ROOTS = {"roots": [{"uri": "file:///home/ada"}]}
+
+
+@pytest.fixture
+def asked(stack: LocalStack) -> Client:
+    """A client that can be asked for everything, and does not know tasks."""
+    return Client(stack.url, ASKABLE)
+
+
+@pytest.fixture
+def tasked(stack: LocalStack) -> Client:
+    """A client that can be asked for everything, and knows tasks."""
+    return Client(stack.url, {**ASKABLE, "extensions": {TASKS: {}}})
+
+
+def asks(result: dict[str, Any], *keys: str) -> str:
+    """The state of a result that asks for these."""
+    assert result["resultType"] == "input_required", result
+    assert sorted(result["inputRequests"]) == sorted(keys)
+    state: str = result["requestState"]
+    return state
+
+
+def test_three_rounds_end_with_the_result(asked: Client, traces: Traces) -> None:
+    rows, call = traces.rows(), {"name": "survey", "arguments": {"secret": "s3cret"}}
+    first = asks(asked.request("tools/call", call).result, "who")
+    second = asks(
+        asked.request(
+            "tools/call",
+            {**call, "inputResponses": {"who": accept(name="Ada")}, "requestState": first},
+        ).result,
+        "sign",
+    )
+    third = asks(
+        asked.request(
+            "tools/call",
+            {**call, "inputResponses": {"sign": {"action": "accept"}}, "requestState": second},
+        ).result,
+        "poem",
+        "roots",
+    )
+    assert len({first, second, third}) == 3
+    last = asked.request(
+        "tools/call",
+        {**call, "inputResponses": {"poem": POEM, "roots": ROOTS}, "requestState": third},
+    )
+    assert last.result["structuredContent"] == ["Ada", "Roses are red", "file:///home/ada"]
+    assert traces.rows() == rows
+
+
+def test_every_round_may_be_answered_by_another_instance(
+    asked: Client, stack: LocalStack, aws: Any
+) -> None:
+    """Nothing is kept: the key that seals the state is the deployment's, not the instance's."""
+    call = {"name": "survey", "arguments": {}}
+    state = asks(asked.request("tools/call", call).result, "who")
+    functions = aws("lambda")
+    (api,) = [
+        function["FunctionName"]
+        for function in functions.list_functions()["Functions"]
+        if function["FunctionName"].startswith(f"{stack.name}-Api")
+    ]
+    environment = functions.get_function_configuration(FunctionName=api)["Environment"]
+    variables = {**environment["Variables"], "RESTARTED": state[:8]}
+    # A changed configuration is what makes Lambda start new instances.
+    functions.update_function_configuration(FunctionName=api, Environment={"Variables": variables})
+    given = {"inputResponses": {"who": accept(name="Ada")}, "requestState": state}
+    asks(asked.request("tools/call", {**call, **given}).result, "sign")
+
+
+def test_a_state_is_good_for_its_own_request_only(asked: Client) -> None:
+    state = asks(asked.call("survey").result, "who")
+    given = {"inputResponses": {"who": accept(name="Ada")}}
+    others = [
+        {"name": "survey", "arguments": {"secret": "x"}, "requestState": state},
+        {"name": "narrate", "arguments": {"steps": 1}, "requestState": state},
+        {"name": "survey", "arguments": {}, "requestState": state[:-4] + "AAAA"},
+        {"name": "survey", "arguments": {}, "requestState": ""},
+    ]
+    # `narrate` asks nothing, and never looks at an answer; its state is refused all the same.
+    errors = [asked.request("tools/call", {**other, **given}).error for other in others]
+    assert {error["code"] for error in errors} == {-32602}
+    assert len({error["message"] for error in errors}) == 1
+
+
+def test_a_client_that_cannot_be_asked_is_told_what_it_lacks(plain_client: Client) -> None:
+    error = plain_client.call("survey").error
+    assert error["code"] == -32021
+    assert error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+
+
+def test_a_prompt_and_a_resource_ask_as_well(asked: Client) -> None:
+    given = {"inputResponses": {"who": accept(name="Ada")}}
+    prompt = {"name": "personal"}
+    state = asks(asked.request("prompts/get", prompt).result, "who")
+    result = asked.request("prompts/get", {**prompt, **given, "requestState": state}).result
+    assert result["messages"][0]["content"]["text"] == "Write a poem about Ada"
+    resource = {"uri": "note://guarded"}
+    state = asks(asked.request("resources/read", resource).result, "who")
+    result = asked.request("resources/read", {**resource, **given, "requestState": state}).result
+    assert result["contents"][0]["text"] == "a note for Ada"
+    # caching.mdx: what depends on answers must not be cached.
+    assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
+
+
+def test_the_same_function_asks_as_a_task(tasked: Client) -> None:
+    task_id = tasked.start("survey")
+    (key,) = tasked.until_asked(task_id, "who").values()
+    tasked.update(task_id, {key: accept(name="Ada")})
+    page = tasked.until(task_id, lambda t: any("sign" in k for k in t.get("inputRequests", {})))
+    ((key, request),) = page["inputRequests"].items()
+    assert request["params"]["mode"] == "url"
+    tasked.update(task_id, {key: {"action": "accept"}})
+    keys = tasked.until_asked(task_id, "poem", "roots")
+    # An answer that is not one is refused, and the question stays.
+    assert tasked.update(task_id, {keys["poem"]: {"role": "assistant"}}).error["code"] == -32602
+    tasked.update(task_id, {keys["poem"]: POEM, keys["roots"]: ROOTS})
+    result = tasked.end(task_id)["result"]
+    assert result["structuredContent"] == ["Ada", "Roses are red", "file:///home/ada"]
+
+
+def test_a_task_knows_what_its_client_can_be_asked_for(tasked: Client) -> None:
+    result = tasked.end(tasked.start("whoami"))["result"]
+    assert result["structuredContent"] == {"can": ["form", "roots", "sampling", "url"]}
+
+
+def test_a_task_fails_that_asks_for_what_its_client_did_not_declare(client: Client) -> None:
+    """It declares forms: the first question is fine, the second is a page to visit."""
+    task_id = client.start("survey")
+    (key,) = client.until_asked(task_id, "who").values()
+    client.update(task_id, {key: accept(name="Ada")})
+    error = client.end(task_id)["error"]
+    assert error["code"] == -32021
+    assert error["data"] == {"requiredCapabilities": {"elicitation": {"url": {}}}}
+
+
+def test_rounds_end_before_the_task_begins(tasked: Client, traces: Traces) -> None:
+    rows, call = traces.rows(), {"name": "book", "arguments": {"greeting": "Welcome"}}
+    state = asks(tasked.request("tools/call", call).result, "who")
+    assert traces.rows() == rows
+    given = {"inputResponses": {"who": accept(name="Ada")}, "requestState": state}
+    created = tasked.request("tools/call", {**call, **given}).result
+    assert created["resultType"] == "task"
+    assert "requestState" not in created
+    task_id = created["taskId"]
+    (key,) = tasked.until_asked(task_id, "size").values()
+    tasked.update(task_id, {key: accept(size="large")})
+    assert tasked.end(task_id)["result"]["content"][0]["text"] == "Ada gets a large one"
+
+
+def test_whoever_declines_before_the_task_gets_no_task(tasked: Client, traces: Traces) -> None:
+    rows, call = traces.rows(), {"name": "book", "arguments": {"greeting": "Welcome"}}
+    state = asks(tasked.request("tools/call", call).result, "who")
+    given = {"inputResponses": {"who": {"action": "decline"}}, "requestState": state}
+    assert tasked.request("tools/call", {**call, **given}).result["isError"] is True
+    assert traces.rows() == rows

@@ -1,0 +1,77 @@
+"""The client's trace context reaches the logs, the execution and the worker (SEP-414)."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from tests.integration.client import Client
+from tests.integration.traces import Traces
+
+TRACE = {
+    "traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",
+    "tracestate": "vendor=t61rcWkgMzE",
+    "baggage": "tenant=blue",
+}
+CSV = "a,b\n1,2\n"
+
+
+def lines(aws: Any, task_id: str, message: str) -> list[dict[str, Any]]:
+    """The log lines about a task with this message; they come a little later."""
+    logs, deadline = aws("logs"), time.monotonic() + 20
+    while True:
+        found = []
+        for group in logs.describe_log_groups()["logGroups"]:
+            pages = logs.get_paginator("filter_log_events").paginate(
+                logGroupName=group["logGroupName"]
+            )
+            for page in pages:
+                for event in page["events"]:
+                    text = event["message"]
+                    if task_id in text and f'"{message}"' in text:
+                        found.append(json.loads(text[text.index("{") :]))
+        if found or time.monotonic() > deadline:
+            return found
+        time.sleep(0.2)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("simulate_savings", {"monthly": 1, "years": 1, "share_of_stocks": 1}),
+        ("profile_dataset", {"csv": CSV}),
+    ],
+)
+def test_trace_context_reaches_all_parts(
+    client: Client, traces: Traces, aws: Any, tool: str, arguments: dict[str, Any]
+) -> None:
+    """A function's task, and a workflow with steps in a Map state."""
+    created = client.request("tools/call", {"name": tool, "arguments": arguments}, meta=TRACE)
+    task_id = created.result["taskId"]
+    execution_input = traces.execution_input(task_id)
+    assert execution_input.get("trace", execution_input.get("_meta")) == TRACE
+    for message in ("answered", "ran"):
+        found = lines(aws, task_id, message)
+        assert found, message
+        for line in found:
+            assert {key: line.get(key) for key in TRACE} == TRACE, line
+    client.cancel(task_id)
+
+
+def test_a_workflow_that_is_not_traced_gets_the_arguments_alone(
+    client: Client, traces: Traces
+) -> None:
+    task_id = client.start("profile_dataset", csv=CSV)
+    assert traces.execution_input(task_id) == {"csv": CSV}
+    client.cancel(task_id)
+
+
+def test_malformed_trace_context_is_dropped(client: Client, traces: Traces) -> None:
+    broken = {**TRACE, "traceparent": "00-nonsense-01", "baggage": "a\nb"}
+    call = {"name": "profile_dataset", "arguments": {"csv": CSV}}
+    task_id = client.request("tools/call", call, meta=broken).result["taskId"]
+    assert traces.execution_input(task_id) == {"csv": CSV}
+    client.cancel(task_id)
