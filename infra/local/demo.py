@@ -25,7 +25,14 @@ from typing import Any, Final
 
 from mcp import Client, MCPError
 from mcp.client import ClientRequestContext
-from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
+from mcp_types import (
+    CallToolResult,
+    ElicitRequestParams,
+    ElicitResult,
+    ResourceTemplateReference,
+    TextContent,
+    TextResourceContents,
+)
 
 from .tasks_client import (
     EXTENSION,
@@ -44,6 +51,7 @@ from .terminal import Content, Live, Outcome, Screen
 ROOT: Final = Path(__file__).resolve().parents[2]
 AIRPORTS: Final = ROOT / "events" / "airports.csv"
 REVISION: Final = "2026-07-28"
+OLDER_REVISION: Final = "2025-11-25"
 
 ANSWERS: Final[Content] = {"show_values": True, "title": "US airports", "share_of_stocks": 0.7}
 """What the demo answers, by field, when nobody is asked."""
@@ -160,6 +168,68 @@ async def ask_from_a_function(demo: Demo, client: Client) -> None:
     expect_that(cases == sorted(cases), "bad case <= median <= good case", cases)
 
 
+async def ask_within_the_request(demo: Demo, client: Client) -> None:
+    """The same call from a client that does not know tasks. The function runs within the request,
+    asks by a multi round-trip request, and its progress comes on the answer's own stream.
+    """
+    heard: list[float] = []
+
+    async def progressed(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(progress)
+        demo.screen.say(f"progress {progress:.0f} of {total or 0:.0f}: {message}", "dim")
+
+    arguments = {"monthly": 200, "years": 20, "runs": 1000}
+    async with Client(
+        demo.url,
+        read_timeout_seconds=REQUEST_SECONDS,
+        elicitation_callback=demo.live.answer,
+    ) as plain:
+        result = await plain.call_tool("simulate_savings", arguments, progress_callback=progressed)
+    expect("questions asked", len(demo.live.answers), 1)
+    expect("the task's statuses", demo.live.statuses, [])
+    if demo.live.answers[0].action != "accept":
+        demo.screen.say(f"Declined. The tool says: {text_of(result)}")
+        return
+    demo.screen.say(f"The median after 20 years: {structured(result)['median']:,.0f}")
+    expect("progress", heard, sorted(set(heard)))
+    expect_that(len(heard) > 1, "more than one progress notification", heard)
+
+
+async def follow_a_prompt(demo: Demo, client: Client) -> None:
+    """`plan_savings`, and the resource that it tells the model to read."""
+    goal = {"goal": "a house"}
+    got = await client.get_prompt("plan_savings", goal)
+    text = "\n".join(m.content.text for m in got.messages if isinstance(m.content, TextContent))
+    demo.screen.say(text)
+    expect_that("a house" in text, "a prompt with its argument", text)
+    uri = "savings://assumptions"
+    expect_that(uri in text, "a prompt that names its resource", text)
+    (contents,) = (await client.read_resource(uri)).contents
+    expect_that(isinstance(contents, TextResourceContents), "text", contents)
+    assumptions = json.loads(contents.text) if isinstance(contents, TextResourceContents) else {}
+    rows = [
+        [a, f"{v['mean']:.0%}", f"{v['standard_deviation']:.0%}"] for a, v in assumptions.items()
+    ]
+    demo.screen.line()
+    demo.screen.table(["yearly return", "mean", "standard deviation"], rows, right={1, 2})
+    template = ResourceTemplateReference(type="ref/resource", uri="savings://assumptions/{asset}")
+    completed = await client.complete(template, {"name": "asset", "value": "st"})
+    expect("the completion of st", completed.completion.values, ["stocks"])
+
+
+async def connect_an_older_client(demo: Demo, client: Client) -> None:
+    """A client of the revision before, with its handshake, at the same address."""
+    async with Client(demo.url, mode="legacy", read_timeout_seconds=REQUEST_SECONDS) as older:
+        demo.screen.say(f"revision {older.protocol_version}")
+        expect("the revision", older.protocol_version, OLDER_REVISION)
+        tools = {tool.name: tool for tool in (await older.list_tools()).tools}
+        result = await older.call_tool("greet", {"name": "Grace"})
+        demo.screen.say(f'greet(name="Grace") returns "{text_of(result)}"')
+        expect("the text", text_of(result), "Hello, Grace!")
+        execution = tools["profile_dataset"].execution
+        expect("profile_dataset needs a task", execution and execution.task_support, "required")
+
+
 async def kill_the_client(demo: Demo, client: Client) -> None:
     """`profile_dataset` again, from another process, which is killed while it polls. Another client
     goes on, and knows nothing but the task's id.
@@ -249,6 +319,9 @@ CHECKS: Final[list[tuple[str, Check]]] = [
     ("A tool that answers at once", answer_at_once),
     ("A workflow, with a question", profile_a_file),
     ("A function as a task, with a question", ask_from_a_function),
+    ("The same function within a request", ask_within_the_request),
+    ("A prompt, and its resource", follow_a_prompt),
+    ("An older client", connect_an_older_client),
     ("The client is killed", kill_the_client),
     ("A task is cancelled", cancel),
     ("A tool's own error", err),

@@ -214,7 +214,7 @@ class Live:
 
 def show_question(screen: Screen, params: ElicitRequestFormParams) -> None:
     """Write what is asked, and a line for each of the form's fields."""
-    screen.say(f"The task asks: {params.message}", "bold", indent=6)
+    screen.say(f"The tool asks: {params.message}", "bold", indent=6)
     required = params.requested_schema.get("required", [])
     for name, field in params.requested_schema["properties"].items():
         said = [field["type"], "required" if name in required else "optional"]
