@@ -46,7 +46,8 @@ def plan_savings(
 ) -> str:
     """Plan how to save for a goal."""
     return (
-        f"I want to save for {goal}, and need the money in {years} years. Read savings://assumptions,"
-        " then run simulate_savings with a few shares of stocks. Show me the bad case, the median and"
-        " the good case of each as a table, and say in one sentence which you would choose, and why."
+        f"I want to save for {goal}, and need the money in {years} years. "
+        "Read savings://assumptions, then run simulate_savings with a few shares of stocks. "
+        "Show me the bad case, the median and the good case of each as a table, and say in one "
+        "sentence which you would choose, and why."
     )

@@ -77,33 +77,35 @@ class HandshakeRevision(Revision):
             "completion/complete": offer.complete_argument,
         }
 
-    @abstractmethod
+    # What the revisions differ in; as it is here, it holds for most of them.
+
     def lists(self, entry: ToolEntry) -> bool:
-        """Whether `tools/list` shows a tool."""
+        """Whether `tools/list` shows a tool: not one that nobody could call."""
+        return entry.task != "required"
 
     @abstractmethod
     def tool(self, entry: ToolEntry) -> dict[str, Any]:
-        """A tool's definition in this revision."""
+        """A tool's definition."""
 
     @abstractmethod
     def described(self, entry: Entry) -> dict[str, Any]:
-        """A resource's, a template's or a prompt's definition in this revision."""
+        """A resource's, a template's or a prompt's definition."""
 
     def prompt(self, entry: Entry) -> dict[str, Any]:
-        """A prompt's definition in this revision."""
+        """A prompt's definition."""
         return self.described(entry)
 
-    @abstractmethod
     def tool_result(self, result: dict[str, Any]) -> dict[str, Any]:
-        """A CallToolResult in this revision."""
+        """A CallToolResult: structured content is an object (tools.mdx, "Structured Content")."""
+        return result if isinstance(result.get("structuredContent"), dict) else as_text(result)
 
     def prompt_result(self, result: dict[str, Any]) -> dict[str, Any]:
-        """A GetPromptResult in this revision."""
+        """A GetPromptResult."""
         return result
 
-    @abstractmethod
-    def needs_tasks(self, error: ProtocolError) -> tuple[int, str]:
-        """The error code and message for a tool that only runs as a task."""
+    def needs_tasks(self) -> ErrorCode:
+        """The code for a tool that only runs as a task: that of an unknown tool."""
+        return ErrorCode.INVALID_PARAMS
 
     def read(self, request: Request, headers: Headers, principal: str, send: Send) -> Call:
         """`_meta` is optional."""
@@ -135,8 +137,7 @@ class HandshakeRevision(Revision):
         Those of the transport keep their status: a body that is no request, a forbidden Origin.
         """
         if isinstance(error, NeedsTasks):
-            code, message = self.needs_tasks(error)
-            return _error(code, message)
+            return _error(self.needs_tasks(), f"{error.message}; 2026-07-28 has them")
         if isinstance(error, ResourceNotFound):
             return _error(RESOURCE_NOT_FOUND, error.message, error.data)
         if isinstance(error, CannotAsk):
@@ -176,6 +177,12 @@ class HandshakeRevision(Revision):
 def without(definition: Mapping[str, Any], *members: str) -> dict[str, Any]:
     """A copy without the members that a revision does not have."""
     return {name: value for name, value in definition.items() if name not in members}
+
+
+def object_output_only(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy, without an output schema of anything but an object."""
+    output = definition.get("outputSchema", {})
+    return without(definition, *(() if output.get("type") == "object" else ("outputSchema",)))
 
 
 def as_text(result: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from ...protocol.errors import ErrorCode, ProtocolError
 from ...registry.catalogue import Entry, ToolEntry
 from .handshake import HandshakeRevision, as_text, without
 
@@ -20,10 +19,6 @@ class Revision20250326(HandshakeRevision):
 
     version: ClassVar[str] = "2025-03-26"
     batches: ClassVar[bool] = True
-
-    def lists(self, entry: ToolEntry) -> bool:
-        """Not those that only run as tasks: nobody could call them."""
-        return entry.task != "required"
 
     def tool(self, entry: ToolEntry) -> dict[str, Any]:
         """The title is one of its annotations."""
@@ -53,10 +48,6 @@ class Revision20250326(HandshakeRevision):
         """Messages hold the same contents as tools' results."""
         messages = [{**m, "content": _block(m["content"])} for m in result["messages"]]
         return {**result, "messages": messages}
-
-    def needs_tasks(self, error: ProtocolError) -> tuple[int, str]:
-        """As an unknown tool (server/tools.mdx, "Error Handling")."""
-        return ErrorCode.INVALID_PARAMS, f"{error.message}; 2026-07-28 has them"
 
 
 def _block(block: dict[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ...protocol.errors import ErrorCode, ProtocolError
+from ...protocol.errors import ErrorCode
 from ...registry.catalogue import Entry, ToolEntry
-from .handshake import HandshakeRevision, as_text, without
+from .handshake import HandshakeRevision, object_output_only
 
 
 class Revision20251125(HandshakeRevision):
@@ -19,11 +19,11 @@ class Revision20251125(HandshakeRevision):
     version: ClassVar[str] = "2025-11-25"
 
     def lists(self, entry: ToolEntry) -> bool:
-        """All of them."""
+        """All of them: a tool can say that it needs a task."""
         return True
 
     def tool(self, entry: ToolEntry) -> dict[str, Any]:
-        """A tool says whether it needs a task; its structured content is an object."""
+        """Says so in `execution` (tasks.mdx, "Tool-Level Negotiation")."""
         definition = object_output_only(entry.definition)
         if entry.task == "required":
             definition["execution"] = {"taskSupport": "required"}
@@ -33,16 +33,6 @@ class Revision20251125(HandshakeRevision):
         """As it is."""
         return entry.definition
 
-    def tool_result(self, result: dict[str, Any]) -> dict[str, Any]:
-        """Structured content is an object (server/tools.mdx, "Structured Content")."""
-        return result if isinstance(result.get("structuredContent"), dict) else as_text(result)
-
-    def needs_tasks(self, error: ProtocolError) -> tuple[int, str]:
-        """basic/utilities/tasks.mdx, "Tool-Level Negotiation": -32601."""
-        return ErrorCode.METHOD_NOT_FOUND, f"{error.message}; 2026-07-28 has them"
-
-
-def object_output_only(definition: dict[str, Any]) -> dict[str, Any]:
-    """A copy, without an output schema of anything but an object."""
-    output = definition.get("outputSchema", {})
-    return without(definition, *(() if output.get("type") == "object" else ("outputSchema",)))
+    def needs_tasks(self) -> ErrorCode:
+        """tasks.mdx, "Tool-Level Negotiation": -32601."""
+        return ErrorCode.METHOD_NOT_FOUND
