@@ -90,6 +90,10 @@ def measure(stack: LocalStack) -> dict[str, list[float]]:
             lambda: connection.send("tools/call", {"name": "greet", "arguments": {"name": "x"}}),
             REQUESTS,
         ),
+        "resources/read": (
+            lambda: connection.send("resources/read", {"uri": "savings://assumptions"}),
+            REQUESTS,
+        ),
         "tasks/get": (lambda: connection.send("tasks/get", get), REQUESTS),
     }
     figures = {}
