@@ -37,12 +37,12 @@ def get_prompt(catalogue: Catalogue, rounds: Rounds) -> Method:
         except InvalidArguments as error:
             raise invalid_params(f"Invalid arguments: {error}") from None
 
+        @guarded("prompt", ToolError)
         def get(context: Any) -> dict[str, Any]:
             return prompt.get(values, context)
 
         try:
-            with guarded("prompt", ToolError):
-                result = rounds.run(call, entry.name, arguments, get)
+            result = rounds.run(call, entry.name, arguments, get)
         except ToolError as error:
             raise ProtocolError(ErrorCode.INTERNAL_ERROR, str(error)) from None
         return result if isinstance(result, InputNeeded) else Complete(result)

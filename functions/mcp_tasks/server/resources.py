@@ -34,12 +34,12 @@ def read_resource(catalogue: Catalogue, rounds: Rounds) -> Method:
         from ..registry.asking import ToolError
         from ..registry.resource import NotFound
 
+        @guarded("resource", NotFound, ToolError)
         def read(context: Any) -> list[dict[str, Any]]:
             return entry.load().read(uri, variables, context)
 
         try:
-            with guarded("resource", NotFound, ToolError):
-                contents = rounds.run(call, uri, None, read)
+            contents = rounds.run(call, uri, None, read)
         except NotFound:
             raise ResourceNotFound(uri) from None
         except ToolError as error:

@@ -144,11 +144,7 @@ def _store_answers(
         now = now_ms()
         try:
             task = rows.get(task_id, now, principal)
-            answers: dict[str, dict[str, dict[str, Any]]] = {}
-            for ask in task.asks.values():
-                for key, question in ask.outstanding.items():
-                    if key in responses:
-                        answers.setdefault(ask.id, {})[key] = question.check(key, responses[key])
+            answers = {ask.id: new for ask in task.asks.values() if (new := ask.take(responses))}
             return rows.answer(task, answers, now) if answers else task
         except UnknownTask:
             raise _unknown() from None

@@ -57,10 +57,9 @@ def call_tool(
         except InvalidArguments as error:
             return Complete(error_result(f"Invalid arguments: {error}"))
         try:
-            with guarded("tool", ToolError):
-                if entry.task == "forbidden" or not call.takes_tasks:
-                    return _run(entry, call, arguments, values, rounds)
-                answers = _asked_first(entry, call, arguments, values, rounds)
+            if entry.task == "forbidden" or not call.takes_tasks:
+                return _run(entry, call, arguments, values, rounds)
+            answers = _asked_first(entry, call, arguments, values, rounds)
         except ToolError as error:
             return Complete(error_result(str(error)))
         if isinstance(answers, InputNeeded):
@@ -97,12 +96,18 @@ def _run(
     rounds: Rounds,
 ) -> Outcome:
     """Run a function tool within the request."""
+    from ..registry.asking import ToolError
     from ..registry.tool import FunctionTool
 
     tool = entry.load()
     if not isinstance(tool, FunctionTool):
         raise TypeError(f"{entry.name} is a workflow, and workflows are always tasks")
-    result = rounds.run(call, entry.name, arguments, lambda context: tool.run(values, context))
+
+    @guarded("tool", ToolError)
+    def run(context: Any) -> dict[str, Any]:
+        return tool.run(values, context)
+
+    result = rounds.run(call, entry.name, arguments, run)
     return result if isinstance(result, InputNeeded) else Complete(result)
 
 
@@ -114,12 +119,17 @@ def _asked_first(
     rounds: Rounds,
 ) -> Mapping[str, Any] | InputNeeded:
     """What has to be known before there is a task: its rounds end before CreateTaskResult."""
+    from ..registry.asking import ToolError
+
     if not entry.asks_first:
         return {}
     tool = entry.load()
-    return rounds.answers(
-        call, entry.name, arguments, lambda context: tool.ask_before(values, context)
-    )
+
+    @guarded("tool", ToolError)
+    def ask(context: Any) -> None:
+        tool.ask_before(values, context)
+
+    return rounds.answers(call, entry.name, arguments, ask)
 
 
 def _execution_input(

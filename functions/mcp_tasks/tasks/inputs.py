@@ -25,8 +25,11 @@ from .forms import InvalidAnswer, InvalidQuestion, check_content
 ACTIONS: Final = frozenset({"accept", "decline", "cancel"})
 """What a person may do with a question (elicitation.mdx, "Response Actions")."""
 
-MAX_ANSWER: Final = 100_000
-"""Characters of one answer, as JSON: a task's row holds at most 400 kB, and several answers."""
+MAX_ANSWER: Final = 50_000
+"""Characters of one answer, as JSON."""
+
+MAX_ANSWERS: Final = 100_000
+"""Characters of all answers to one ask: they have to fit into the task's row, beside its input."""
 
 
 class Kind(StrEnum):
@@ -177,6 +180,16 @@ class Ask:
     def outstanding(self) -> dict[str, Question]:
         """The questions that nobody has answered yet."""
         return {key: q for key, q in self.questions.items() if key not in self.answers}
+
+    def take(self, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """Those of the answers, by key, that are to outstanding questions; the rest is ignored.
+
+        Raises InvalidAnswer.
+        """
+        new = {key: q.check(key, given[key]) for key, q in self.outstanding.items() if key in given}
+        if len(json.dumps([*self.answers.values(), *new.values()])) > MAX_ANSWERS:
+            raise InvalidAnswer(f"this ask: all together have more than {MAX_ANSWERS} characters")
+        return new
 
     def output(self) -> dict[str, dict[str, Any]]:
         """What the waiting state receives: the answers by the workflow's own names."""
