@@ -48,7 +48,7 @@ bootstrap: python ## Prepare the account and region of your credentials for the 
 	@$(LOCAL) prepare
 	@$(IN_ENV) cdk bootstrap
 
-deploy: python ## Deploy to the account of your credentials [auth=iam|none] [stack=] [cell=] [access_log=on]
+deploy: python ## Deploy to the account of your credentials [auth=iam|none] [stack=] [cell=] [origins=] [hosts=] [access_log=on]
 	@$(LOCAL) prepare
 	@$(IN_ENV) cdk deploy --require-approval broadening $(CONTEXT)
 

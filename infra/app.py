@@ -8,6 +8,7 @@ Context (`-c key=value`):
                  tasks that run when it changes are not heard of again
     auth         iam (default: callers sign with SigV4) or none (anybody; must be asked for)
     origins      browsers' origins that may call, separated by spaces; none by default
+    hosts        names that it answers under, separated by spaces; all that lead to it by default
     access_log   on or off (default). API Gateway writes access logs only in an account and region
                  whose settings name a role for it, and a stack should not change those
 """

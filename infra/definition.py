@@ -19,9 +19,11 @@ FUNCTION_TASK: Final = Path(__file__).with_name("function_task.asl.json")
 ONE_YEAR: Final = timedelta(days=365)
 """How long an execution may run (Step Functions developer guide, "Quotas")."""
 TRACE: Final = (
-    "{% $exists($states.context.Execution.Input._meta) ? $states.context.Execution.Input._meta "
+    "{% $exists($states.context.Execution.Input._meta) "
+    "? $merge($sift($states.context.Execution.Input._meta, function($v, $k) { $k != 'answers' })) "
     ": {} %}"
 )
+"""`$merge`, because `$sift` finds nothing at all where it leaves nothing."""
 _PLACEHOLDER: Final = re.compile(r"\$\{(\w+)\}")
 """What CloudFormation replaces; JSONata's `${key: value}` is something else."""
 

@@ -60,6 +60,6 @@ class Settings:
             cell=cell,
             auth=auth,
             allowed_origins=(*profile.allowed_origins, *(context("origins") or "").split()),
-            allowed_hosts=(*profile.allowed_hosts, *(context("hosts") or "").split()),
+            allowed_hosts=(*profile.allowed_hosts, *(context("hosts") or "").lower().split()),
             access_log=access_log == "on",
         )

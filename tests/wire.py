@@ -1,15 +1,15 @@
 """Validate what the server sends against the specification's own JSON Schemas.
 
-`tests/schema/` holds the schemas as released: `mcp-2026-07-28.json` is the protocol revision,
-`ext-tasks.json` the tasks extension. They leave every object open, so a few rules of the text that
-they cannot express are checked beside them.
+`tests/schema/` holds the schemas as released: `mcp-2026-07-28.json` and `mcp-2025-11-25.json` are
+protocol revisions, `ext-tasks.json` is the tasks extension of the first. They leave every object
+open, so a few rules of the text that they cannot express are checked beside them.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -20,19 +20,59 @@ from jsonschema.exceptions import best_match
 SCHEMAS: Final = Path(__file__).with_name("schema")
 CORE: Final = "mcp-2026-07-28.json"
 TASKS: Final = "ext-tasks.json"
+HANDSHAKE: Final = "mcp-2025-11-25.json"
 
-RESPONSES: Final[Mapping[str, str]] = {
-    "server/discover": "DiscoverResultResponse",
-    "tools/list": "ListToolsResultResponse",
+MODERN: Final = "2026-07-28"
+SCHEMA_OF: Final[Mapping[str, str]] = {
+    MODERN: CORE,
+    "2025-11-25": HANDSHAKE,
+    # Their schemas are not kept here. Revisions only added to their results, so what an older one
+    # sends has to be valid in 2025-11-25.
+    "2025-06-18": HANDSHAKE,
+    "2025-03-26": HANDSHAKE,
 }
-"""Method -> the definition of its whole response, in the core's schema."""
 
-RESULTS: Final[Mapping[str, str]] = {
+CORE_RESULTS: Final[Mapping[str, str]] = {
+    "tools/list": "ListToolsResult",
+    "tools/call": "CallToolResult",
+    "resources/list": "ListResourcesResult",
+    "resources/templates/list": "ListResourceTemplatesResult",
+    "resources/read": "ReadResourceResult",
+    "prompts/list": "ListPromptsResult",
+    "prompts/get": "GetPromptResult",
+    "completion/complete": "CompleteResult",
+}
+"""Method -> the definition of its result, by the same name in all revisions."""
+
+MODERN_RESULTS: Final = {**CORE_RESULTS, "server/discover": "DiscoverResult"}
+
+HANDSHAKE_RESULTS: Final = {
+    **CORE_RESULTS,
+    "initialize": "InitializeResult",
+    "ping": "EmptyResult",
+    "logging/setLevel": "EmptyResult",
+}
+
+TASKS_RESULTS: Final[Mapping[str, str]] = {
     "tasks/get": "GetTaskResult",
     "tasks/update": "UpdateTaskResult",
     "tasks/cancel": "CancelTaskResult",
 }
 """Method -> the definition of its result, in the extension's schema."""
+
+MAY_ASK: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+"""The methods that may answer with questions (mrtr.mdx, "Supported Requests")."""
+
+NEW_MEMBERS: Final = frozenset(
+    {"resultType", "inputRequests", "requestState", "ttlMs", "cacheScope"}
+)
+"""Members of results that only 2026-07-28 has."""
+
+NOTIFICATIONS: Final[Mapping[str, str]] = {
+    "notifications/progress": "ProgressNotification",
+    "notifications/message": "LoggingMessageNotification",
+}
+"""Method -> the definition of the notifications that a request's own stream may carry."""
 
 ERRORS: Final[Mapping[int, str]] = {
     -32700: "ParseError",
@@ -50,6 +90,9 @@ ERROR_RESPONSES: Final[Mapping[int, str]] = {
 }
 """Code -> the definition of the whole response, in the core's schema."""
 
+RESOURCE_NOT_FOUND: Final = -32002
+"""The code of `resources/read` before 2026-07-28 (resources.mdx, "Error Handling")."""
+
 ANSWERABLE_WITHOUT_ID: Final = frozenset({-32700, -32600})
 """The codes of a request whose id may not have been readable (basic/index.mdx, "Responses")."""
 
@@ -60,39 +103,74 @@ class InvalidMessage(AssertionError):
     """A message that the specification does not allow; the text says where and why."""
 
 
-def check(method: str, message: dict[str, Any]) -> None:
+def check(method: str, message: dict[str, Any], revision: str = MODERN) -> None:
     """Check the server's response to a request of `method`.
 
     Raises InvalidMessage.
     """
-    try:
-        json.dumps(message, allow_nan=False)
-    except ValueError as error:
-        raise InvalidMessage(f"{method}: not JSON: {error}") from None
+    _json(method, message)
     if "error" in message:
         _members(method, message, {"jsonrpc", "id", "error"})
-        _check_error(method, message)
+        if revision == MODERN:
+            _check_error(method, message)
+        else:
+            _check_handshake_error(method, message, SCHEMA_OF[revision])
     else:
         _members(method, message, {"jsonrpc", "id", "result"})
-        _check_result(method, message)
+        _validate(method, SCHEMA_OF[revision], "JSONRPCResultResponse", message)
+        if revision == MODERN:
+            _check_result(method, message["result"])
+        else:
+            _check_handshake_result(method, message["result"], SCHEMA_OF[revision])
 
 
-def _check_result(method: str, message: dict[str, Any]) -> None:
-    _validate(method, CORE, "JSONRPCResultResponse", message)
-    result = message["result"]
+def check_notification(message: dict[str, Any], revision: str = MODERN) -> None:
+    """Check one message of a request's own stream, before its response.
+
+    Raises InvalidMessage.
+    """
+    method = str(message.get("method"))
+    _json(method, message)
+    _members(method, message, {"jsonrpc", "method", "params"})
+    if method not in NOTIFICATIONS:
+        raise InvalidMessage(f"{method}: does not belong on a request's own stream")
+    _validate(method, SCHEMA_OF[revision], NOTIFICATIONS[method], message)
+
+
+def check_notifications(messages: Iterable[dict[str, Any]], revision: str = MODERN) -> None:
+    """Check all messages of a stream before its response, in their order.
+
+    Raises InvalidMessage.
+    """
+    last: dict[Any, float] = {}
+    for message in messages:
+        check_notification(message, revision)
+        if message["method"] == "notifications/progress":
+            # progress.mdx, "Progress Flow": it MUST increase with each notification.
+            token, progress = message["params"]["progressToken"], message["params"]["progress"]
+            if token in last and progress <= last[token]:
+                raise InvalidMessage(f"progress of {token!r} from {last[token]} to {progress}")
+            last[token] = progress
+
+
+def _check_result(method: str, result: dict[str, Any]) -> None:
     kind = result["resultType"]
-    if method == "tools/call" and kind == "task":
+    if kind == "task" and method == "tools/call":
         _validate(method, TASKS, "CreateTaskResult", result)
         _check_times(method, result)
         return
+    if kind == "input_required" and method in MAY_ASK:
+        _members(method, result, {"resultType", "inputRequests", "requestState", "_meta"})
+        _validate(method, CORE, "InputRequiredResult", result)
+        if "inputRequests" not in result and "requestState" not in result:
+            raise InvalidMessage(f"{method}: neither inputRequests nor requestState")
+        return
     if kind != "complete":
         raise InvalidMessage(f"{method}: the resultType {kind!r} is not one of this method's")
-    if method == "tools/call":
-        _validate(method, CORE, "CallToolResult", result)
-    elif method in RESPONSES:
-        _validate(method, CORE, RESPONSES[method], message)
-    elif method in RESULTS:
-        _validate(method, TASKS, RESULTS[method], result)
+    if method in MODERN_RESULTS:
+        _validate(method, CORE, MODERN_RESULTS[method], result)
+    elif method in TASKS_RESULTS:
+        _validate(method, TASKS, TASKS_RESULTS[method], result)
         if method == "tasks/get":
             _check_times(method, result)
             _check_payload(method, result)
@@ -101,6 +179,17 @@ def _check_result(method: str, message: dict[str, Any]) -> None:
             _members(method, result, {"resultType", "_meta"})
     else:
         raise InvalidMessage(f"{method}: this server has no such method, and yet a result")
+
+
+def _check_handshake_result(method: str, result: dict[str, Any], schema: str) -> None:
+    if method not in HANDSHAKE_RESULTS:
+        raise InvalidMessage(f"{method}: the revision has no such method, and yet a result")
+    _validate(method, schema, HANDSHAKE_RESULTS[method], result)
+    if HANDSHAKE_RESULTS[method] == "EmptyResult":
+        _members(method, result, {"_meta"})
+    new = NEW_MEMBERS & set(result)
+    if new:
+        raise InvalidMessage(f"{method}: members of a later revision: {sorted(new)}")
 
 
 def _check_payload(method: str, task: dict[str, Any]) -> None:
@@ -128,6 +217,19 @@ def _check_error(method: str, message: dict[str, Any]) -> None:
         _validate(method, CORE, ERROR_RESPONSES[code], message)
     else:
         _validate(method, CORE, ERRORS[code], message["error"])
+    _check_id(method, message)
+
+
+def _check_handshake_error(method: str, message: dict[str, Any], schema: str) -> None:
+    _validate(method, schema, "JSONRPCErrorResponse", message)
+    code = message["error"]["code"]
+    if code not in ERRORS and (method, code) != ("resources/read", RESOURCE_NOT_FOUND):
+        raise InvalidMessage(f"{method}: the error code {code} is not one of the revision's")
+    _check_id(method, message)
+
+
+def _check_id(method: str, message: dict[str, Any]) -> None:
+    code = message["error"]["code"]
     if "id" not in message and code not in ANSWERABLE_WITHOUT_ID:
         raise InvalidMessage(f"{method}: the error {code} answers no request, it has no id")
 
@@ -143,6 +245,13 @@ def _check_times(method: str, task: dict[str, Any]) -> None:
     for member in ("createdAt", "lastUpdatedAt"):
         if not _TIMESTAMP.fullmatch(task[member]):
             raise InvalidMessage(f"{method}: {member} is not ISO 8601 in UTC: {task[member]!r}")
+
+
+def _json(method: str, message: dict[str, Any]) -> None:
+    try:
+        json.dumps(message, allow_nan=False)
+    except ValueError as error:
+        raise InvalidMessage(f"{method}: not JSON: {error}") from None
 
 
 def _members(method: str, value: dict[str, Any], allowed: set[str]) -> None:

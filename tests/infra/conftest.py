@@ -22,7 +22,14 @@ JOBS: dict[str, dict[str, str]] = {
     "aws": {},
     "local": {"profile": "local"},
     "local again": {"profile": "local"},
-    "open": {"auth": "none", "access_log": "on", "stack": "Open2", "cell": "eu"},
+    "open": {
+        "auth": "none",
+        "access_log": "on",
+        "stack": "Open2",
+        "cell": "eu",
+        "origins": "https://one.example https://two.example",
+        "hosts": "mcp.example *.mcp.example:8443",
+    },
     "fork": {"tools": "fork", "stack": "fork"},
     "no tasks": {"tools": "no tasks"},
     "nothing accepted": {"tools": "fork"},
@@ -80,13 +87,13 @@ def on_this_machine(assemblies: dict[str, Assembly]) -> Assembly:
 
 @pytest.fixture(scope="session")
 def open_server(assemblies: dict[str, Assembly]) -> Assembly:
-    """`-c auth=none -c access_log=on`, with a stack name and a cell of its own."""
+    """`-c auth=none -c access_log=on`, with a name, a cell, origins and hosts of its own."""
     return _good(assemblies["open"])
 
 
 @pytest.fixture(scope="session")
 def fork(assemblies: dict[str, Assembly]) -> Assembly:
-    """A tools folder with a tool of every kind."""
+    """A tools folder with a tool of every kind, resources, and a prompt."""
     return _good(assemblies["fork"])
 
 

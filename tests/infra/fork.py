@@ -19,7 +19,11 @@ def count_words(task: TaskContext, key: str) -> int:
     """Count the words of a text."""
     return 0
 
-@tool(name="count_words", task="required")
+@tool(
+    name="count_words",
+    task="required",
+    permissions=[{"actions": ["s3:PutObject"], "resources": ["arn:aws:s3:::counts/one"]}],
+)
 def count_words_of(text: str) -> int:
     """A name that differs from another in punctuation only."""
     return len(text.split())
@@ -32,6 +36,51 @@ from mcp_tasks import tool
 def look_up(key: str) -> str:
     """Look something up."""
     return key
+'''
+
+ASKS_FIRST = '''
+from pydantic import BaseModel
+
+from mcp_tasks import TaskContext, tool
+
+class Sure(BaseModel):
+    sure: bool
+
+def confirm(task: TaskContext, month: str) -> None:
+    task.ask(f"Close {month}?", Sure)
+
+@tool(
+    task="required",
+    ask_first=confirm,
+    permissions=[{"actions": ["kms:Decrypt"], "resources": ["arn:aws:kms:::key/books"]}],
+)
+def close_books(month: str) -> str:
+    """Close the books of a month."""
+    return month
+'''
+
+NO_TOOLS = '''
+from mcp_tasks import prompt, resource
+
+@resource(
+    "notes://{name}",
+    permissions=[{"actions": ["s3:GetObject"], "resources": ["arn:aws:s3:::notes/*"]}],
+)
+def note(name: str) -> str:
+    """A note."""
+    return name
+
+@resource("notes://all")
+def notes() -> list[str]:
+    """The notes' names."""
+    return []
+
+@prompt(
+    permissions=[{"actions": ["ssm:GetParameter"], "resources": ["arn:aws:ssm:::parameter/style"]}]
+)
+def rewrite(text: str) -> str:
+    """Rewrite a text in our style."""
+    return text
 '''
 
 WORKFLOW = """
@@ -97,10 +146,12 @@ legacy = workflow_tool(
 
 
 def write_fork(folder: Path) -> Path:
-    """Write two tools folders: `fork`, with a tool of every kind, and `no tasks`."""
+    """Write two tools folders: `fork`, with all that there is, and `no tasks`."""
     (folder / "fork" / "report").mkdir(parents=True)
     (folder / "fork" / "count.py").write_text(FUNCTION_TASK)
     (folder / "fork" / "look_up.py").write_text(WITHIN_THE_REQUEST)
+    (folder / "fork" / "close_books.py").write_text(ASKS_FIRST)
+    (folder / "fork" / "notes.py").write_text(NO_TOOLS)
     (folder / "fork" / "legacy.py").write_text(WRAPPED)
     (folder / "fork" / "_private.py").write_text("raise RuntimeError('nobody imports this')")
     (folder / "fork" / "report" / "__init__.py").write_text(WORKFLOW)

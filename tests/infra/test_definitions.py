@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import jsonata
 import pytest
@@ -93,6 +93,7 @@ def test_an_execution_does_not_outlive_its_task(on_aws: Assembly, fork: Assembly
     assert seconds == {
         "mcp-tasks-profile_dataset": 12 * hour,
         "mcp-tasks-simulate_savings": hour,
+        "fork-close_books": day,
         "fork-count.words": day,
         "fork-count_words": day,
         "fork-report": 3 * hour,
@@ -176,6 +177,184 @@ def test_a_definition_calls_only_the_functions_that_it_names(tmp_path: Path) -> 
     flow = _workflow(tmp_path, '{"Resource": "${worker}"}', steps=[_step])
     assert Definition.of(flow).placeholders == {"worker"}
     assert Definition.of(_function()).placeholders == {"worker", "ask"}
+
+
+# trace context
+
+TRACE: Final = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}
+WORKER: Final = {"Type": "Task", "Resource": "${worker}", "Arguments": {"step": "one"}, "End": True}
+INVOKE: Final = {
+    "Type": "Task",
+    "Resource": "arn:aws:states:::lambda:invoke",
+    "Arguments": {"FunctionName": "${worker}", "Payload": {"step": "one"}},
+    "End": True,
+}
+LANGUAGE: Final = {"QueryLanguage": "JSONata"}
+
+
+def _machine(state: Mapping[str, Any], **members: Any) -> dict[str, Any]:
+    return {**members, "StartAt": "S", "States": {"S": state}}
+
+
+def _steps(definition: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What each state gives to the worker."""
+    for level in _levels(definition):
+        for state in level["States"].values():
+            arguments = state.get("Arguments", {})
+            if state.get("Resource") == "${worker}":
+                yield arguments
+            elif isinstance(arguments, dict) and arguments.get("FunctionName") == "${worker}":
+                yield arguments["Payload"]
+
+
+def _deployed(tmp_path: Path, definition: dict[str, Any]) -> dict[str, Any]:
+    flow = _workflow(tmp_path, json.dumps(definition), steps=[_step])
+    deployed: dict[str, Any] = json.loads(Definition.of(flow).text)
+    return deployed
+
+
+def _evaluated(value: Any, **states: Any) -> Any:
+    """An Amazon States Language value, with its expressions replaced by what they give."""
+    if isinstance(value, dict):
+        return {key: _evaluated(item, **states) for key, item in value.items()}
+    if not isinstance(value, str) or not value.startswith("{%"):
+        return value
+    (expression,) = expressions(value)
+    parsed = jsonata.Jsonata(expression)
+    parsed.assign("states", states)
+    parsed.assign("answers", {})
+    return parsed.evaluate(None)
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        _machine(WORKER, **LANGUAGE),
+        _machine(INVOKE, **LANGUAGE),
+        _machine({**WORKER, **LANGUAGE}),
+        _machine({**WORKER, **LANGUAGE}, QueryLanguage="JSONPath"),
+        _machine({"Type": "Map", "ItemProcessor": _machine(WORKER), "End": True}, **LANGUAGE),
+        _machine(
+            {"Type": "Parallel", "Branches": [_machine(INVOKE), _machine(WORKER)], "End": True},
+            **LANGUAGE,
+        ),
+        _machine(
+            {
+                "Type": "Map",
+                "ItemProcessor": _machine(
+                    {"Type": "Parallel", "Branches": [_machine(WORKER)], "End": True}
+                ),
+                "End": True,
+            },
+            **LANGUAGE,
+        ),
+    ],
+    ids=[
+        "direct",
+        "invoke",
+        "one state",
+        "one state of JSONPath's",
+        "Map",
+        "Parallel",
+        "both",
+    ],
+)
+def test_a_step_gets_the_trace_context_without_its_author_s_help(
+    tmp_path: Path, definition: dict[str, Any]
+) -> None:
+    """basic/index.mdx, "Trace Context Propagation"."""
+    steps = list(_steps(_deployed(tmp_path, definition)))
+    assert steps
+    for arguments in steps:
+        assert arguments["step"] == "one"
+        assert len(list(expressions(arguments["trace"]))) == 1
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        _machine(WORKER),
+        _machine({**INVOKE, "QueryLanguage": "JSONPath"}, **LANGUAGE),
+        _machine({"Type": "Map", "ItemProcessor": _machine(WORKER), "End": True}),
+        # A query language of a state is not that of the states within it.
+        _machine({"Type": "Map", "ItemProcessor": _machine(WORKER), "End": True, **LANGUAGE}),
+        _machine({**WORKER, "Arguments": "{% $states.input %}"}, **LANGUAGE),
+        _machine({**WORKER, "Resource": "arn:aws:states:::sns:publish"}, **LANGUAGE),
+        _machine({"Type": "Pass", "Output": "${worker}", "End": True}, **LANGUAGE),
+    ],
+    ids=["JSONPath", "one state", "Map", "of a Map", "one expression", "no worker", "no task"],
+)
+def test_where_a_trace_cannot_be_written_a_definition_is_left_alone(
+    tmp_path: Path, definition: dict[str, Any]
+) -> None:
+    """In JSONPath, a path that finds nothing ends the execution."""
+    deployed = _deployed(tmp_path, definition)
+    assert deployed.pop("TimeoutSeconds")
+    assert deployed == definition
+
+
+@pytest.mark.parametrize("state", [WORKER, INVOKE], ids=["direct", "invoke"])
+def test_an_author_s_own_trace_is_kept(tmp_path: Path, state: dict[str, Any]) -> None:
+    definition = _machine(json.loads(json.dumps(state)), **LANGUAGE)
+    (own,) = _steps(definition)
+    own["trace"] = {"traceparent": "mine"}
+    assert list(_steps(_deployed(tmp_path, definition))) == [own]
+
+
+@pytest.mark.parametrize(
+    ("execution_input", "trace"),
+    [
+        ({"text": "a", "_meta": TRACE}, TRACE),
+        ({"text": "a"}, {}),
+        ({"text": "a", "_meta": {**TRACE, "answers": {"sure": {"action": "accept"}}}}, TRACE),
+    ],
+    ids=["a trace", "none", "a trace and answers"],
+)
+def test_a_step_s_trace_is_the_call_s(
+    tmp_path: Path, execution_input: dict[str, Any], trace: dict[str, Any]
+) -> None:
+    (arguments,) = _steps(_deployed(tmp_path, _machine(WORKER, **LANGUAGE)))
+    found = _evaluated(arguments["trace"], context={"Execution": {"Input": execution_input}})
+    assert found == trace, "and no answers: each step would be given all of them"
+
+
+def test_every_step_of_a_deployment_gets_the_trace_context(
+    on_aws: Assembly, fork: Assembly
+) -> None:
+    for path, machine in _machines(on_aws, fork):
+        steps = list(_steps(json.loads(machine["DefinitionString"])))
+        assert steps, path
+        for arguments in steps:
+            assert len(list(expressions(arguments["trace"]))) == 1, path
+
+
+@pytest.mark.parametrize(
+    "execution_input",
+    [
+        {"arguments": {}, "answers": {}, "client_can": [], "trace": {}},
+        {
+            "arguments": {"texts": ["one"], "n": 0, "nothing": None},
+            "answers": {"sure": {"action": "accept", "content": {"sure": True}}},
+            "client_can": ["form"],
+            "trace": TRACE,
+        },
+    ],
+    ids=["empty", "full"],
+)
+def test_a_function_s_worker_gets_what_the_call_held(execution_input: dict[str, Any]) -> None:
+    """Lists of one item stay lists, and what is empty stays there: JSONata likes to drop both."""
+    states = json.loads(Definition.of(_function()).text)["States"]
+    context = {"Execution": {"Name": "c1-0", "Input": execution_input}}
+    started = _evaluated(states["Start"]["Assign"], input=execution_input, context=context)
+    assert started == {"answers": execution_input["answers"]}
+    event = _evaluated(states["Run"]["Arguments"], input=execution_input, context=context)
+    assert event == {
+        "task": "c1-0",
+        "input": execution_input["arguments"],
+        "answers": {},  # the variable's; it is empty here
+        "client_can": execution_input["client_can"],
+        "trace": execution_input["trace"],
+    }
 
 
 def test_jsonata_s_braces_are_no_placeholders(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,7 @@ def test_a_deployment_that_chooses_nothing_goes_to_aws_and_lets_nobody_in() -> N
         cell="c1",
         auth="iam",
         allowed_origins=(),
+        allowed_hosts=(),
         access_log=False,
     )
 
@@ -31,12 +34,41 @@ def test_a_local_deployment_is_open_to_this_machine() -> None:
     settings = _settings(profile="local")
     assert (settings.profile, settings.auth) == (LOCAL, "none")
     assert settings.allowed_origins == ("http://localhost:*", "http://127.0.0.1:*")
+    assert settings.allowed_hosts == (
+        "localhost:*",
+        "127.0.0.1:*",
+        "*.execute-api.localhost:*",
+    )
 
 
 def test_origins_are_added_to_those_of_the_profile() -> None:
     origins = "https://one.example  https://two.example"
     assert _settings(origins=origins).allowed_origins == tuple(origins.split())
     assert len(_settings(origins=origins, profile="local").allowed_origins) == 4
+
+
+def test_hosts_are_added_to_those_of_the_profile() -> None:
+    hosts = "mcp.example.com  *.mcp.example.com:8443"
+    assert _settings(hosts=hosts).allowed_hosts == tuple(hosts.split())
+    assert _settings(hosts=hosts, profile="local").allowed_hosts[-2:] == tuple(hosts.split())
+
+
+def test_hosts_are_names_without_regard_to_case() -> None:
+    """RFC 3986, section 3.2.2; `check_host` compares what the client sent in lower case."""
+    assert _settings(hosts="MCP.Example.com").allowed_hosts == ("mcp.example.com",)
+
+
+def test_every_choice_is_documented_and_can_be_given_to_make() -> None:
+    keys: list[str] = []
+
+    def context(key: str) -> None:
+        keys.append(key)
+
+    Settings.from_context(context, ROOT)
+    text = ast.get_docstring(ast.parse((ROOT / "infra" / "app.py").read_text()))
+    assert set(keys) == set(re.findall(r"^    (\w+)  ", str(text), re.MULTILINE))
+    (given,) = re.findall(r"foreach key,([\w ]+),", (ROOT / "Makefile").read_text())
+    assert set(keys) - {"profile", "tools"} == set(given.split())
 
 
 def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: Path) -> None:

@@ -19,6 +19,10 @@ DIFFERENCES = {
     ("AWS::Lambda::Function", "Environment.Variables.ALLOWED_ORIGINS"): {
         ("", "http://localhost:* http://127.0.0.1:*")
     },
+    # A page that made its own name resolve to this machine must not; AWS's names are AWS's.
+    ("AWS::Lambda::Function", "Environment.Variables.ALLOWED_HOSTS"): {
+        ("", "localhost:* 127.0.0.1:* *.execute-api.localhost:*")
+    },
     # Whoever can reach the emulator can do all else on this machine, too.
     ("AWS::ApiGateway::Method", "AuthorizationType"): {("AWS_IAM", "NONE")},
 }
@@ -72,7 +76,7 @@ def test_the_profiles_differ_only_in_fields_that_are_accounted_for() -> None:
         for field in dataclasses.fields(AWS)
         if getattr(AWS, field.name) != getattr(LOCAL, field.name)
     }
-    in_the_template = {"reserved_concurrency", "allowed_origins", "auth"}
+    in_the_template = {"reserved_concurrency", "allowed_origins", "allowed_hosts", "auth"}
     outside_of_it = {"name", "target", "checked"}
     assert differing == in_the_template | outside_of_it
     assert len(DIFFERENCES) == len(in_the_template)

@@ -16,6 +16,7 @@ from tests.infra.fork import LEGACY_ARN
 WRITE_LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
 PROFILE, SAVINGS = "mcp-tasks-profile_dataset", "mcp-tasks-simulate_savings"
 START_AND_ANSWER = {"states:StartExecution", "states:SendTaskSuccess"}
+STATE_KEY = "<Api/StateKey/Secret>"
 
 ROLES: dict[str, Grants] = {
     "Api/Role": {
@@ -25,6 +26,7 @@ ROLES: dict[str, Grants] = {
         state_machine(SAVINGS): START_AND_ANSWER,
         task_executions(PROFILE): {"states:StopExecution"},
         task_executions(SAVINGS): {"states:StopExecution"},
+        STATE_KEY: {"secretsmanager:GetSecretValue"},
     },
     "Ask/Role": {
         "<Ask/Logs.Arn>": WRITE_LOGS,
@@ -133,14 +135,15 @@ def test_a_worker_gets_the_permissions_that_its_tool_declares(fork: Assembly) ->
     assert "arn:aws:s3:::texts/*" not in grants["Tools/report/Worker/Role"]
 
 
-def test_the_api_gets_the_permissions_of_the_tools_that_run_within_a_request(
+def test_the_api_gets_the_permissions_of_all_that_runs_within_a_request(
     fork: Assembly,
 ) -> None:
-    """`optional` ones included: they run there for clients that know no tasks."""
-    machines = [state_machine(f"fork-{name}") for name in ("count.words", "count_words", "report")]
-    executions = [
-        task_executions(f"fork-{name}") for name in ("count.words", "count_words", "report")
-    ]
+    """`optional` tools included: they run there for clients that know no tasks. Of those that are
+    always tasks, only what asks first; resources and prompts run nowhere else.
+    """
+    names = [f"fork-{name}" for name in ("close_books", "count.words", "count_words", "report")]
+    machines = [state_machine(name) for name in names]
+    executions = [task_executions(name) for name in names]
     assert fork.grants()["Api/Role"] == {
         "<Api/Logs.Arn>": WRITE_LOGS,
         "<Tasks/Table.Arn>": {"dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:UpdateItem"},
@@ -151,7 +154,33 @@ def test_the_api_gets_the_permissions_of_the_tools_that_run_within_a_request(
         },
         "arn:aws:s3:::texts/*": {"s3:GetObject"},
         "arn:aws:dynamodb:::table/x": {"dynamodb:GetItem"},
+        "arn:aws:kms:::key/books": {"kms:Decrypt"},
+        "arn:aws:s3:::notes/*": {"s3:GetObject"},
+        "arn:aws:ssm:::parameter/style": {"ssm:GetParameter"},
+        STATE_KEY: {"secretsmanager:GetSecretValue"},
     }
+
+
+def test_what_runs_within_requests_gives_no_worker_a_permission(fork: Assembly) -> None:
+    declared = {"arn:aws:s3:::notes/*", "arn:aws:ssm:::parameter/style"}
+    for path, grants in fork.grants().items():
+        assert path == "Api/Role" or not declared & set(grants), path
+
+
+def test_a_tool_that_asks_first_may_do_the_same_in_its_worker(fork: Assembly) -> None:
+    """`ask_first` runs again there, on the answers."""
+    grants = fork.grants()["Tools/close_books/Worker/Role"]
+    assert grants["arn:aws:kms:::key/books"] == {"kms:Decrypt"}
+
+
+def test_only_the_api_reads_the_key_of_request_states(fork: Assembly) -> None:
+    readers = {
+        path
+        for path, grants in fork.grants().items()
+        if any(a.startswith("secretsmanager:") for actions in grants.values() for a in actions)
+    }
+    assert readers == {"Api/Role"}
+    assert not fork.resources("AWS::SecretsManager::ResourcePolicy")
 
 
 def test_a_state_machine_may_do_what_its_tool_declares_and_not_call_ask_when_it_never_asks(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -59,6 +60,8 @@ def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly
             "SERVER_NAME",
             "SERVER_VERSION",
             "ALLOWED_ORIGINS",
+            "ALLOWED_HOSTS",
+            "STATE_KEY_SECRET",
         },
         "worker": {"TOOL"},
         "ask": set(),
@@ -88,6 +91,27 @@ def test_the_table_is_encrypted_recoverable_on_demand_and_forgets(on_aws: Assemb
     assert table["BillingMode"] == "PAY_PER_REQUEST"
     assert table["TimeToLiveSpecification"] == {"AttributeName": "expiresAt", "Enabled": True}
     assert table["KeySchema"] == [{"AttributeName": "taskId", "KeyType": "HASH"}]
+
+
+def test_the_key_of_request_states_is_made_by_secrets_manager(on_aws: Assembly) -> None:
+    """256 bits at least, and in no template."""
+    ((path, secret),) = on_aws.resources("AWS::SecretsManager::Secret").items()
+    assert set(secret) == {"Description", "GenerateSecretString", "Tags"}
+    generated = secret["GenerateSecretString"]
+    assert generated == {"PasswordLength": 64, "ExcludePunctuation": True}
+    assert generated["PasswordLength"] * math.log2(62) > 256
+    variables = on_aws.resources("AWS::Lambda::Function")["Api/Function"]["Environment"]
+    assert variables["Variables"]["STATE_KEY_SECRET"] == f"<{path}>", "its ARN"
+
+
+def test_nothing_outlives_its_stack(on_aws: Assembly) -> None:
+    """A key that is left over seals nothing, and is charged for every month."""
+    kept = {
+        resource["Type"]
+        for resource in on_aws.template["Resources"].values()
+        if resource.get("DeletionPolicy", "Delete") != "Delete"
+    }
+    assert kept == set()
 
 
 def test_the_rule_hears_every_end_of_a_task_and_of_nothing_else(fork: Assembly) -> None:
@@ -151,6 +175,15 @@ def test_get_and_delete_answer_405_and_name_what_is_allowed(on_aws: Assembly, me
     (answer,) = found["Integration"]["IntegrationResponses"]
     assert answer["StatusCode"] == "405"
     assert answer["ResponseParameters"] == {"method.response.header.Allow": "'POST'"}
+
+
+def test_what_an_operator_chose_reaches_the_server(open_server: Assembly) -> None:
+    variables = open_server.resources("AWS::Lambda::Function")["Api/Function"]["Environment"][
+        "Variables"
+    ]
+    assert variables["ALLOWED_ORIGINS"] == "https://one.example https://two.example"
+    assert variables["ALLOWED_HOSTS"] == "mcp.example *.mcp.example:8443"
+    assert (variables["CELL"], variables["SERVER_NAME"]) == ("eu", "Open2")
 
 
 def test_nobody_gets_in_by_default(on_aws: Assembly, open_server: Assembly) -> None:

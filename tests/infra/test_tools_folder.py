@@ -27,6 +27,7 @@ def {name}(text: str) -> str:
 def test_every_task_tool_has_a_state_machine_named_after_it(fork: Assembly) -> None:
     machines = fork.resources("AWS::StepFunctions::StateMachine")
     assert {path: machine["StateMachineName"] for path, machine in machines.items()} == {
+        "Tools/close_books/StateMachine": "fork-close_books",
         "Tools/count.words/StateMachine": "fork-count.words",
         "Tools/count_words/StateMachine": "fork-count_words",
         "Tools/report/StateMachine": "fork-report",
@@ -41,7 +42,7 @@ def test_every_task_tool_with_code_has_a_worker(fork: Assembly) -> None:
         for function in fork.resources("AWS::Lambda::Function").values()
         if function["Handler"] == "worker.handler.handler"
     }
-    assert set(workers) == {"count.words", "count_words", "report"}
+    assert set(workers) == {"close_books", "count.words", "count_words", "report"}
     assert workers["count.words"]["MemorySize"] == 1536
     assert workers["report"]["Timeout"] == 900, "Lambda's limit"
     assert workers["count_words"]["Timeout"] == 65, "the state's timeout comes first"
@@ -52,16 +53,20 @@ def test_a_deployment_has_no_other_functions(fork: Assembly, no_tasks: Assembly)
         functions = assembly.resources("AWS::Lambda::Function").values()
         return sorted(function["Handler"].split(".")[0] for function in functions)
 
-    assert handlers(fork) == ["api", "ask", "finish", "worker", "worker", "worker"]
+    assert handlers(fork) == ["api", "ask", "finish", *["worker"] * 4]
     assert handlers(no_tasks) == ["api", "ask", "finish"]
 
 
-def test_the_bundle_holds_the_fork_s_tools_and_their_catalogue(fork: Assembly) -> None:
+def test_the_bundle_holds_the_fork_s_code_and_its_catalogue(fork: Assembly) -> None:
     files = {str(p.relative_to(fork.bundle / "tools")) for p in fork.bundle.glob("tools/**/*.*")}
     assert {"count.py", "look_up.py", "legacy.py", "report/workflow.asl.json"} <= files
     catalogue = json.loads((fork.bundle / "catalogue.json").read_text())
-    names = [entry["name"] for entry in catalogue]
-    assert names == ["count.words", "count_words", "legacy", "look_up", "report"]
+    names = {kind: [entry["name"] for entry in entries] for kind, entries in catalogue.items()}
+    assert names == {
+        "tools": ["close_books", "count.words", "count_words", "legacy", "look_up", "report"],
+        "resources": ["notes://all", "notes://{name}"],
+        "prompts": ["rewrite"],
+    }
 
 
 def test_the_api_finds_a_tool_s_state_machine_by_its_name(fork: Assembly) -> None:
@@ -138,11 +143,19 @@ def test_a_bad_context_value_fails_the_synth(tmp_path: Path) -> None:
     assert run.stderr == "error: -c auth=some: iam (callers sign with SigV4) or none (anybody)\n"
 
 
-def test_a_permission_that_is_no_policy_statement_fails_the_synth(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("decorator", "name"),
+    [("tool(", "greedy"), ("prompt(", "greedy"), ('resource("n://{text}", ', "n://{text}")],
+    ids=["tool", "prompt", "resource"],
+)
+def test_a_permission_that_is_no_policy_statement_fails_the_synth(
+    tmp_path: Path, decorator: str, name: str
+) -> None:
     text = TOOL.format(name="greedy", permissions=[{"action": "s3:GetObject"}])
-    run = _synth(_write(tmp_path / "tools", greedy=text))
+    text = text.replace("import tool", f"import {decorator.partition('(')[0]}")
+    run = _synth(_write(tmp_path / "tools", greedy=text.replace("tool(", decorator)))
     assert run.returncode == 1
-    assert run.stderr.startswith("error: greedy: permissions {'action': 's3:GetObject'}: ")
+    assert run.stderr.startswith(f"error: {name}: permissions {{'action': 's3:GetObject'}}: ")
 
 
 def test_a_tool_that_asks_for_all_actions_of_a_service_fails_the_synth(tmp_path: Path) -> None:

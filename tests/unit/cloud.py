@@ -30,7 +30,16 @@ from mcp_tasks.tasks.rows import TaskTable
 from mcp_tasks.tasks.task import Task, now_ms
 from tests import wire
 from tests.unit.aws import ACCOUNT, REGION, create_table, real
-from tests.unit.stack import ENVIRONMENT, PREFIX, Answer, create_state_machine, meta, mirrored
+from tests.unit.stack import (
+    ENVIRONMENT,
+    PREFIX,
+    STATE_KEY,
+    Answer,
+    create_state_machine,
+    messages_of,
+    meta,
+    mirrored,
+)
 
 FUNCTION_TASK: Final = Path(__file__).resolve().parents[2] / "infra" / "function_task.asl.json"
 FUNCTION: Final = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:"
@@ -71,11 +80,13 @@ class Cloud:
         self.monkeypatch.setattr("mcp_tasks.deployment.get_session", lambda: session)
         for name, value in ENVIRONMENT.items():
             self.monkeypatch.setenv(name, value)
+        secret = real("secretsmanager").create_secret(Name="state-key", SecretString=STATE_KEY)
+        self.monkeypatch.setenv("STATE_KEY_SECRET", secret["ARN"])
         create_table()
         self.rows = TaskTable(real("dynamodb"), ENVIRONMENT["TASKS_TABLE"])
         self._functions = {name: self._handler(name) for name in ("ask", "finish")}
         self._api = self._handler("api")
-        for entry in catalogue:
+        for entry in catalogue.tools.values():
             if entry.task != "forbidden" and entry.state_machine_arn is None:
                 self._functions[f"worker-{entry.name}"] = self._handler("worker", TOOL=entry.name)
                 tool = entry.load()
@@ -163,16 +174,17 @@ class Cloud:
 
     def post(self, method: str, params: dict[str, Any], **options: Any) -> Answer:
         """Send a request to the function `api`."""
-        params = {**params, "_meta": meta(**options)}
+        params = {**params, "_meta": {**meta(**options), **params.get("_meta", {})}}
         event = {
             "headers": mirrored(method, params),
             "body": json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}),
             "requestContext": {"identity": {}},
         }
         response = self._api(event, Context())
-        message = json.loads(response["body"])
+        *notifications, message = messages_of(response)
+        wire.check_notifications(notifications)
         wire.check(method, message)
-        return Answer(response["statusCode"], message)
+        return Answer(response["statusCode"], message, notifications, response["headers"])
 
     def start(self, tool: str, arguments: dict[str, Any], **options: Any) -> str:
         """Call a tool that becomes a task; returns the task's id."""

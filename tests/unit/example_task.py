@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+from mcp_tasks.tasks.inputs import Kind
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
 
@@ -25,7 +26,7 @@ def a_task(**changes: Any) -> Task:
         ttl_ms=HOUR,
         poll_interval_ms=2000,
         state_machine_arn="arn:aws:states:us-east-1:123456789012:stateMachine:count",
-        accepts_forms=True,
+        accepts=frozenset({Kind.FORM}),
         input='{"upto":3}',
     )
     return replace(task, **changes)

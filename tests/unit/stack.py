@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,11 +18,12 @@ from mcp_tasks.tasks.task import ANYONE
 from tests import wire
 from tests.unit.aws import ACCOUNT, REGION, TABLE, Calls, create_table, raw_rows, real
 
-REVISION: Final = "2026-07-28"
+REVISION: Final = wire.MODERN
 TASKS: Final = "io.modelcontextprotocol/tasks"
 VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
 WITH_TASKS: Final[dict[str, Any]] = {"elicitation": {}, "extensions": {TASKS: {}}}
+STATE_KEY: Final = "the key of request states in unit tests"
 
 PREFIX: Final = f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:unit-"
 ENVIRONMENT: Final = {
@@ -30,10 +32,13 @@ ENVIRONMENT: Final = {
     "CELL": "c1",
     "SERVER_NAME": "unit",
     "SERVER_VERSION": "1.2.3",
+    "STATE_KEY_SECRET": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:unit-state-key",
     "ALLOWED_ORIGINS": "https://app.example.com http://localhost:*",
 }
 NAMED: Final = {
     "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
     "tasks/get": "taskId",
     "tasks/update": "taskId",
     "tasks/cancel": "taskId",
@@ -45,10 +50,16 @@ LOGGER: Final = Logger()
 
 @dataclass(frozen=True)
 class Answer:
-    """An HTTP answer, and the JSON-RPC message in it."""
+    """An HTTP answer, and the JSON-RPC messages in it."""
 
     status: int
     message: dict[str, Any]
+    """The response, or the first of a batch's."""
+    notifications: list[dict[str, Any]] = field(default_factory=list)
+    """What came before it, when the answer is an event stream."""
+    headers: dict[str, str] = field(default_factory=dict)
+    batch: list[dict[str, Any]] | None = None
+    """All responses, when the answer is a list of them."""
 
     @property
     def result(self) -> dict[str, Any]:
@@ -77,6 +88,7 @@ class Stack:
 
     calls: Calls
     catalogue: Catalogue
+    environment: dict[str, str] = field(default_factory=lambda: dict(ENVIRONMENT))
     deployment: Deployment = field(init=False)
     server: Endpoint = field(init=False)
 
@@ -85,11 +97,12 @@ class Stack:
         # Whether these calls are right is for test_executions and the end-to-end tests to say.
         self.calls.instead["start_execution"] = lambda **arguments: {}
         self.calls.instead["stop_execution"] = lambda **arguments: {}
+        self.calls.instead["get_secret_value"] = lambda **arguments: {"SecretString": STATE_KEY}
         self.serve()
 
     def serve(self) -> None:
         """Start the server, as a new instance of its function does."""
-        self.deployment = Deployment(ENVIRONMENT, self.calls.client, self.catalogue)
+        self.deployment = Deployment(self.environment, self.calls.client, self.catalogue)
         self.server = mcp_server(self.deployment)
 
     def post(
@@ -101,15 +114,34 @@ class Stack:
         headers: dict[str, str | list[str] | None] | None = None,
         user_arn: str | None = None,
         request_id: Any = 1,
+        revision: str = REVISION,
     ) -> Answer:
-        """Send a request as a correct client does.
+        """Send a request as a correct client of `revision` does.
 
-        `headers` replaces some of them (None leaves one out, a list repeats one).
+        `headers` replaces some of them (None leaves one out, a list repeats one). A `_meta` in
+        `params` is added to the one that the revision requires.
         """
-        params = {**(params or {}), "_meta": meta(capabilities)}
+        params = dict(params or {})
+        if revision == REVISION:
+            params["_meta"] = {**meta(capabilities), **params.get("_meta", {})}
         body = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
-        sent = {**mirrored(method, params), **(headers or {})}
-        return self.send(json.dumps(body), sent, method=method, user_arn=user_arn)
+        sent = {**mirrored(method, params, revision), **(headers or {})}
+        return self.send(
+            json.dumps(body), sent, method=method, user_arn=user_arn, revision=revision
+        )
+
+    def repeat(
+        self,
+        method: str,
+        params: dict[str, Any],
+        asked: Answer,
+        responses: Mapping[str, Any],
+        **options: Any,
+    ) -> Answer:
+        """Send a request again, with answers to what it asked (mrtr.mdx, "Basic Workflow")."""
+        assert asked.result["resultType"] == "input_required", asked.result
+        again = {"inputResponses": responses, "requestState": asked.result["requestState"]}
+        return self.post(method, {**params, **again}, **options)
 
     def send(
         self,
@@ -118,8 +150,13 @@ class Stack:
         *,
         method: str = "",
         user_arn: str | None = None,
+        revision: str = REVISION,
     ) -> Answer:
-        """Send a body as it is; bytes travel in Base64, as API Gateway passes what is not text."""
+        """Send a body as it is; bytes travel in Base64, as API Gateway passes what is not text.
+
+        `revision` is the one whose messages the answer has to consist of. A batch is a request of
+        no method in particular.
+        """
         binary = isinstance(body, bytes)
         event = {
             "httpMethod": "POST",
@@ -135,10 +172,18 @@ class Stack:
         }
         response = to_api_gateway(self.server.answer(from_api_gateway(event, ANYONE)))
         if not response["body"]:
-            return Answer(response["statusCode"], {})
-        message = json.loads(response["body"])
-        wire.check(method, message)
-        return Answer(response["statusCode"], message)
+            return Answer(response["statusCode"], {}, headers=response.get("headers", {}))
+        *notifications, message = messages_of(response)
+        wire.check_notifications(notifications, revision)
+        if isinstance(message, list):
+            methods = {request.get("id"): request.get("method", "") for request in json.loads(body)}
+            for one in message:
+                wire.check(methods.get(one.get("id"), ""), one, revision)
+            first, batch = message[0], message
+        else:
+            wire.check(method, message, revision)
+            first, batch = message, None
+        return Answer(response["statusCode"], first, notifications, response["headers"], batch)
 
     def call(self, tool: str, arguments: dict[str, Any] | None = None, **options: Any) -> Answer:
         """`tools/call`."""
@@ -186,15 +231,30 @@ def meta(capabilities: Any = WITH_TASKS, version: str = REVISION) -> dict[str, A
     return {VERSION_KEY: version, CAPABILITIES_KEY: capabilities}
 
 
-def mirrored(method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """The headers that a correct client sends with a request."""
+def mirrored(method: str, params: dict[str, Any], revision: str = REVISION) -> dict[str, Any]:
+    """The headers that a correct client of `revision` sends with a request."""
     headers = {
         "Content-Type": "application/json",
         "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": REVISION,
-        "Mcp-Method": method,
     }
+    if revision != REVISION:
+        # The header came with 2025-06-18, and says what `initialize` has agreed on.
+        if revision != "2025-03-26" and method != "initialize":
+            headers["MCP-Protocol-Version"] = revision
+        return headers
+    headers |= {"MCP-Protocol-Version": REVISION, "Mcp-Method": method}
     parameter = NAMED.get(method)
     if parameter and isinstance(params.get(parameter), str):
         headers["Mcp-Name"] = params[parameter]
     return headers
+
+
+def messages_of(response: Mapping[str, Any]) -> list[Any]:
+    """The messages of a response's body: one as JSON, or those of an event stream."""
+    kind = response["headers"]["Content-Type"]
+    if kind == "application/json":
+        return [json.loads(response["body"])]
+    assert kind == "text/event-stream", kind
+    *events, rest = response["body"].split("\n\n")
+    assert rest == "", "an event ends with an empty line"
+    return [json.loads(event.removeprefix("event: message\ndata: ")) for event in events]

@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 
 from mcp_tasks.tasks.forms import InvalidQuestion
+from mcp_tasks.tasks.inputs import FormQuestion, Kind, question
 from mcp_tasks.tasks.rows import TaskTable
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.workflows.ask import ask
@@ -33,8 +34,8 @@ def test_a_question_reaches_the_row(rows: TaskTable, executions: Executions) -> 
     assert ask(event(), rows, executions, NOW) == "asked"
     task = rows.get(ID, NOW)
     assert task.status is Status.INPUT_REQUIRED
-    ((key, question),) = task.outstanding.items()
-    assert (question.message, question.schema) == ("Sure?", FORM)
+    ((key, asked),) = task.outstanding.items()
+    assert asked == FormQuestion("Sure?", FORM)
     (opened,) = task.asks.values()
     assert (opened.token, opened.names) == ("token", {key: "sure"})
 
@@ -76,17 +77,52 @@ def test_a_task_that_is_gone_is_not_asked(rows: TaskTable, executions: Execution
     assert ask(event(), rows, executions, NOW + HOUR) == "ended"
 
 
+EVERY: Final[dict[Kind, dict[str, Any]]] = {
+    Kind.FORM: REQUESTS["sure"],
+    Kind.URL: {"message": "Pay there", "url": "https://pay.example/1"},
+    Kind.SAMPLING: {"sampling": {"messages": [{"role": "user"}], "maxTokens": 9}},
+    Kind.ROOTS: {"roots": {}},
+}
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_a_workflow_asks_for_anything_that_a_client_can_be_asked_for(
+    rows: TaskTable, executions: Executions, kind: Kind
+) -> None:
+    rows.create(a_task(accepts=frozenset({kind})))
+    assert ask(event({"it": EVERY[kind]}), rows, executions, NOW) == "asked"
+    assert list(rows.get(ID, NOW).outstanding.values()) == [question(EVERY[kind])]
+
+
+CANNOT: Final[dict[str, tuple[list[Kind], dict[str, Any]]]] = {
+    "form": ([Kind.FORM], {"elicitation": {"form": {}}}),
+    "url": ([Kind.URL], {"elicitation": {"url": {}}}),
+    "sampling": ([Kind.SAMPLING], {"sampling": {}}),
+    "roots": ([Kind.ROOTS], {"roots": {}}),
+    "several": (
+        list(Kind),
+        {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}},
+    ),
+}
+
+
+@pytest.mark.parametrize(("kinds", "required"), CANNOT.values(), ids=CANNOT)
 def test_a_client_that_cannot_be_asked_gets_an_error_and_the_execution_ends(
-    rows: TaskTable, executions: Executions, aws: Calls
+    rows: TaskTable,
+    executions: Executions,
+    aws: Calls,
+    kinds: list[Kind],
+    required: dict[str, Any],
 ) -> None:
     """basic/index.mdx: what needs an undeclared capability is -32021, and names it."""
-    rows.create(a_task(accepts_forms=False))
-    assert ask(event(), rows, executions, NOW) == "refused"
+    rows.create(a_task(accepts=frozenset(Kind) - {kinds[-1]}))
+    requests = {str(kind): EVERY[kind] for kind in kinds}
+    assert ask(event(requests), rows, executions, NOW) == "refused"
     task = rows.get(ID, NOW)
     assert task.status is Status.FAILED
     assert task.error is not None
     assert task.error["code"] == -32021
-    assert task.error["data"] == {"requiredCapabilities": {"elicitation": {}}}
+    assert task.error["data"] == {"requiredCapabilities": required}
     (stop,) = (call for call in aws.made if call.operation == "stop_execution")
     assert stop.arguments["executionArn"].endswith(f":execution:count:{ID}")
 
@@ -112,6 +148,8 @@ NO_FORMS: Final[dict[str, Any]] = {
     "a message that is no text": {"message": 5, "schema": FORM},
     "no schema": {"message": "Sure?"},
     "a schema that is no object": {"message": "Sure?", "schema": []},
+    "a url that is none": {"message": "Pay there", "url": "pay.example"},
+    "sampling without messages": {"sampling": {"messages": [], "maxTokens": 9}},
     # client/elicitation.mdx, "Requested Schema": flat objects with primitive properties only.
     "an empty schema": {"message": "Sure?", "schema": {}},
     "no type": {"message": "Sure?", "schema": {"properties": {}}},

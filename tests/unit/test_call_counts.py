@@ -6,12 +6,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from mcp_tasks.registry.catalogue import FILE_NAME
-from mcp_tasks.tasks.inputs import Question, open_ask
+from mcp_tasks.tasks.inputs import FormQuestion, open_ask
 from mcp_tasks.tasks.task import now_ms
 from tests.unit.aws import TABLE
 from tests.unit.stack import ENVIRONMENT, PREFIX, Stack, meta, mirrored
@@ -44,7 +44,6 @@ def test_a_create_is_one_write_and_one_start(
     assert start.operation == "start_execution"
     assert start.arguments["name"] == task_id
     assert start.arguments["stateMachineArn"] == state_machine
-    assert json.loads(start.arguments["input"]) == arguments
     assert start.arguments["input"] == put.arguments["Item"]["input"]["S"]
 
 
@@ -69,16 +68,37 @@ def test_a_poll_needs_no_step_functions_client(stack: Stack) -> None:
     assert stack.calls.clients == ["dynamodb"]
 
 
-@pytest.mark.parametrize("method", ["server/discover", "tools/list"])
+LISTS: Final = ["tools/list", "resources/list", "resources/templates/list", "prompts/list"]
+
+
+@pytest.mark.parametrize("method", ["server/discover", *LISTS])
 def test_a_list_calls_nothing(stack: Stack, method: str) -> None:
     stack.post(method)
     assert stack.calls.made == []
     assert stack.calls.clients == ["dynamodb"]
 
 
-def test_a_tool_within_the_request_calls_nothing(stack: Stack) -> None:
+def test_what_runs_within_the_request_calls_nothing(stack: Stack) -> None:
     stack.call("echo", {"text": "a"})
+    stack.post("resources/read", {"uri": "docs://handbook"})
+    stack.post("prompts/get", {"name": "review", "arguments": {"text": "a"}})
+    ref = {"type": "ref/prompt", "name": "review"}
+    argument = {"name": "language", "value": "F"}
+    stack.post("completion/complete", {"ref": ref, "argument": argument})
     assert stack.calls.made == []
+    assert stack.calls.clients == ["dynamodb"]
+
+
+def test_questions_within_requests_read_one_secret_once(stack: Stack) -> None:
+    """The key of request states; an instance keeps it."""
+    params = {"name": "nosy", "arguments": {}}
+    for _ in range(2):
+        asked = stack.post("tools/call", params)
+        yes = {"answer": {"action": "accept", "content": {"sure": True}}}
+        assert stack.repeat("tools/call", params, asked, yes).result["resultType"] == "complete"
+    (secret,) = stack.calls.made
+    assert secret.operation == "get_secret_value"
+    assert secret.arguments == {"SecretId": stack.environment["STATE_KEY_SECRET"]}
 
 
 def test_a_cancel_is_one_write_and_one_stop(stack: Stack) -> None:
@@ -96,7 +116,7 @@ def test_a_cancel_is_one_write_and_one_stop(stack: Stack) -> None:
 def test_an_answer_is_a_read_a_write_a_token_and_a_tombstone(stack: Stack) -> None:
     task_id = stack.created("count", {"upto": 3})
     form = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
-    ask = open_ask("token", {"answer": Question("Sure?", form)})
+    ask = open_ask("token", {"answer": FormQuestion("Sure?", form)})
     stack.deployment.rows.ask(task_id, ask, now_ms())
     stack.calls.instead["send_task_success"] = lambda **arguments: {}
     stack.calls.forget()
@@ -133,13 +153,13 @@ context = types.SimpleNamespace(
     function_name="api", memory_limit_in_mb=1, invoked_function_arn="arn", aws_request_id="1"
 )
 answer = api.handler.handler(json.loads(sys.argv[3]), context)
-heavy = {"pydantic", "pydantic_core", "jsonschema", "fastjsonschema", "tools", "mcp", "mangum"}
-heavy |= {"boto3", "s3transfer", "starlette"}
+heavy = {"pydantic", "pydantic_core", "jsonschema", "jsonschema_rs", "fastjsonschema", "tools"}
+heavy |= {"cryptography", "boto3", "s3transfer", "mcp", "mangum", "starlette"}
 print(json.dumps([answer["statusCode"], answer["body"], calls, sorted(heavy & sys.modules.keys())]))
 """
 
 
-def test_a_poll_imports_no_pydantic_no_schema_validator_no_boto3_and_no_tool(
+def test_a_poll_imports_no_pydantic_schema_validator_cryptography_boto3_or_tool(
     stack: Stack, tmp_path: Path
 ) -> None:
     """A cold start pays for every import (docs/design.md, "Cold starts")."""

@@ -1,4 +1,4 @@
-"""What a tool may do while it runs: report and ask."""
+"""What a function may do while it runs: report, log and ask."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any, Final
 import pytest
 from pydantic import BaseModel, field_validator
 
-from mcp_tasks import InputDeclined, TaskContext, ToolError
-from mcp_tasks.registry.context import InputRequired
+from mcp_tasks import AskForm, InputDeclined, TaskContext, ToolError
+from mcp_tasks.registry.asking import Request
+from mcp_tasks.registry.context import InputRequired, LogLevel
 from mcp_tasks.tasks.forms import InvalidQuestion
+from mcp_tasks.tasks.inputs import FormQuestion
 
 
 class Confirm(BaseModel):
@@ -38,24 +40,33 @@ def accept(**content: Any) -> dict[str, Any]:
 YES: Final = accept(sure=True)
 
 
-@pytest.mark.parametrize(
-    ("progress", "said"),
-    [(None, "reading"), (0.0, "0% reading"), (0.5, "50% reading"), (1.0, "100% reading")],
-)
-def test_a_report_is_the_status_message(progress: float | None, said: str) -> None:
-    reports: list[str] = []
-    TaskContext(on_report=reports.append).report("reading", progress)
-    assert reports == [said]
+@pytest.mark.parametrize("progress", [None, 0.0, 0.5, 1.0])
+def test_a_report_is_passed_on_as_it_is(progress: float | None) -> None:
+    reports: list[tuple[str, float | None]] = []
+    task = TaskContext(on_report=lambda message, fraction: reports.append((message, fraction)))
+    task.report("reading", progress)
+    assert reports == [("reading", progress)]
 
 
-def test_a_report_within_the_request_goes_nowhere() -> None:
+@pytest.mark.parametrize("logger", [None, "parser"])
+def test_a_log_message_is_passed_on_as_it_is(logger: str | None) -> None:
+    level: LogLevel = "notice"
+    logged: list[tuple[str, Any, str | None]] = []
+    task = TaskContext(on_log=lambda *message: logged.append(message))
+    task.log(level, {"line": 3}, logger)
+    assert logged == [("notice", {"line": 3}, logger)]
+
+
+def test_a_context_for_tests_reports_and_logs_nowhere() -> None:
     TaskContext().report("reading", progress=0.5)
+    TaskContext().log("info", "reading")
 
 
 def test_a_question_without_an_answer_ends_the_function() -> None:
     with pytest.raises(InputRequired) as caught:
         TaskContext().ask("Sure?", Confirm)
     ((key, question),) = caught.value.questions.items()
+    assert isinstance(question, FormQuestion)
     assert (key, question.message) == ("answer", "Sure?")
     assert question.schema["required"] == ["sure"]
 
@@ -84,13 +95,13 @@ def test_each_question_has_its_key() -> None:
 
 
 def test_several_questions_are_asked_at_once() -> None:
-    questions: dict[str, tuple[str, type[BaseModel]]] = {
-        "one": ("One?", Confirm),
-        "two": ("Two?", Even),
+    questions: dict[str, Request[Any]] = {
+        "one": AskForm("One?", Confirm),
+        "two": AskForm("Two?", Even),
     }
     with pytest.raises(InputRequired) as caught:
         TaskContext().ask_all(questions)
-    assert {key: q.message for key, q in caught.value.questions.items()} == {
+    assert {key: q.as_json()["message"] for key, q in caught.value.questions.items()} == {
         "one": "One?",
         "two": "Two?",
     }
@@ -102,9 +113,20 @@ def test_several_questions_are_asked_at_once() -> None:
 
 
 def test_only_what_is_not_answered_is_asked() -> None:
+    requests = {"one": AskForm("1?", Confirm), "two": AskForm("2?", Confirm)}
     with pytest.raises(InputRequired) as caught:
-        TaskContext(answers={"one": YES}).ask_all({"one": ("1?", Confirm), "two": ("2?", Confirm)})
+        TaskContext(answers={"one": YES}).ask_all(requests)
     assert list(caught.value.questions) == ["two"]
+
+
+@pytest.mark.parametrize(
+    "answer", [{}, accept(), accept(sure="yes"), {"action": "later"}, "yes", None]
+)
+def test_an_answer_that_does_not_fit_is_asked_for_again(answer: Any) -> None:
+    """mrtr.mdx, "Error Handling": it is as if the client had not answered."""
+    with pytest.raises(InputRequired) as caught:
+        TaskContext(answers={"answer": answer}).ask("Sure?", Confirm)
+    assert list(caught.value.questions) == ["answer"]
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])

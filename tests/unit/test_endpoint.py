@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from mcp_tasks.protocol.headers import Headers
+from mcp_tasks.registry.catalogue import Catalogue
+from mcp_tasks.server.call import Call, Complete, Method
 from mcp_tasks.server.endpoint import (
     MAX_BODY_BYTES,
     Endpoint,
@@ -23,7 +25,8 @@ from mcp_tasks.server.endpoint import (
     from_api_gateway,
     to_api_gateway,
 )
-from mcp_tasks.tasks.inputs import Question, open_ask
+from mcp_tasks.server.offer import Offer
+from mcp_tasks.tasks.inputs import FormQuestion, open_ask
 from mcp_tasks.tasks.task import ANYONE, now_ms
 from tests import wire
 from tests.unit.stack import (
@@ -39,6 +42,8 @@ from tests.unit.stack import (
 
 PARSE, INVALID, NO_METHOD, PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
 MISMATCH, CAPABILITY, VERSION = -32020, -32021, -32022
+SUPPORTED: Final = [REVISION, "2025-11-25", "2025-06-18", "2025-03-26"]
+OLD_CLIENT: Final = {"name": "old", "version": "1"}
 UNKNOWN_ID: Final = f"c1-{'0' * 32}"
 LIST: Final = mirrored("tools/list", {})
 
@@ -155,16 +160,35 @@ BAD_META: Final = {
         body_with_meta(version="2025-11-25"),
         400,
         VERSION,
-        REVISION,
+        "2025-11-25 begins with initialize",
         {**LIST, "MCP-Protocol-Version": "2025-11-25"},
+        request_id=1,
+    ),
+    "a revision to come": Bad(
+        body_with_meta(version="2027-01-01"),
+        400,
+        VERSION,
+        "Unsupported",
+        {**LIST, "MCP-Protocol-Version": "2027-01-01"},
         request_id=1,
     ),
     "no revision at all": Bad(
         body_with_meta(version=""),
         400,
         VERSION,
-        REVISION,
+        "Unsupported",
         {**LIST, "MCP-Protocol-Version": ""},
+        request_id=1,
+    ),
+    "neither version, but a modern header": Bad(
+        body(params={}), 400, PARAMS, "_meta", {"Mcp-Method": "tools/list"}, request_id=1
+    ),
+    "a revision to come, in its header only": Bad(
+        body(params={}),
+        400,
+        VERSION,
+        "Unsupported",
+        {**LIST, "MCP-Protocol-Version": "2027-01-01"},
         request_id=1,
     ),
 }
@@ -233,12 +257,22 @@ def test_a_bad_request_is_refused_and_does_nothing(stack: Stack, bad: Bad) -> No
     assert stack.rows == []
 
 
-def test_an_error_names_the_revisions_that_are_supported(stack: Stack) -> None:
+@pytest.mark.parametrize(
+    ("name", "requested"),
+    [
+        ("another revision", "2025-11-25"),
+        ("a revision to come", "2027-01-01"),
+        ("a revision to come, in its header only", "2027-01-01"),
+    ],
+)
+def test_an_error_names_the_revisions_that_are_supported(
+    stack: Stack, name: str, requested: str
+) -> None:
     """versioning.mdx: clients pick one of `supported` and retry."""
-    bad = BAD_META["another revision"]
+    bad = BAD_META[name]
     assert stack.send(bad.body, bad.headers).error["data"] == {
-        "supported": [REVISION],
-        "requested": "2025-11-25",
+        "supported": SUPPORTED,
+        "requested": requested,
     }
 
 
@@ -249,20 +283,42 @@ def test_a_revision_of_any_length_is_not_echoed_whole(stack: Stack) -> None:
     assert len(answer.error["data"]["requested"]) < 100
 
 
-@pytest.mark.parametrize("requested", ["2025-11-25", None, 7])
-def test_an_older_client_learns_the_revisions_from_initialize(
-    stack: Stack, requested: object
+@pytest.mark.parametrize(
+    ("requested", "spoken"),
+    [
+        ("2025-11-25", "2025-11-25"),
+        ("2025-06-18", "2025-06-18"),
+        ("2025-03-26", "2025-03-26"),
+        # lifecycle.mdx, "Version Negotiation": another one, the latest.
+        ("2024-11-05", "2025-11-25"),
+        (REVISION, "2025-11-25"),
+    ],
+)
+def test_an_older_client_learns_the_revision_from_initialize(
+    stack: Stack, requested: str, spoken: str
 ) -> None:
-    """versioning.mdx: its handshake has no `_meta`, and this error may be all that it can show."""
-    params = {"protocolVersion": requested, "capabilities": {}, "clientInfo": {"name": "old"}}
-    answer = stack.send(
-        body(method="initialize", params=params), {"Content-Type": "application/json"}
-    )
-    assert (answer.status, answer.code) == (400, VERSION)
-    assert answer.error["data"]["supported"] == [REVISION]
-    assert REVISION in answer.error["message"]
-    assert answer.message["id"] == 1
+    """versioning.mdx: its handshake has no `_meta` and no headers."""
+    params = {"protocolVersion": requested, "capabilities": {}, "clientInfo": OLD_CLIENT}
+    answer = stack.post("initialize", params, revision="2025-11-25")
+    assert answer.status == 200
+    assert answer.result["protocolVersion"] == spoken
     assert stack.calls.made == []
+
+
+@pytest.mark.parametrize("requested", [None, 7])
+def test_a_handshake_without_a_revision_is_refused(stack: Stack, requested: object) -> None:
+    params = {"protocolVersion": requested, "capabilities": {}, "clientInfo": OLD_CLIENT}
+    answer = stack.post("initialize", params, revision="2025-11-25")
+    # Those clients take an error of HTTP for a lost session.
+    assert (answer.status, answer.code) == (200, PARAMS)
+    assert "protocolVersion" in answer.error["message"]
+
+
+def test_a_request_that_says_nothing_of_itself_is_of_the_oldest_revision(stack: Stack) -> None:
+    """2025-11-25 basic/transports.mdx, "Protocol Version Header": then 2025-03-26 is assumed."""
+    answer = stack.send(body(params={}), {}, method="tools/list", revision="2025-03-26")
+    assert answer.status == 200
+    assert not any("title" in tool for tool in answer.result["tools"])
 
 
 REMOVED: Final = [
@@ -270,10 +326,13 @@ REMOVED: Final = [
     "ping",
     "logging/setLevel",
     "resources/subscribe",
+    "resources/unsubscribe",
+    "roots/list",
+    "sampling/createMessage",
+    "elicitation/create",
     "tasks/result",
     "tasks/list",
     "subscriptions/listen",
-    "prompts/list",
     "TOOLS/LIST",
     "tools/list ",
     "nonsense",
@@ -323,6 +382,35 @@ def test_an_allowed_page_or_none_may_call(stack: Stack, origin: str | None) -> N
     assert stack.post("tools/list", headers={"Origin": origin}).status == 200
 
 
+HOST: Final = "mcp.example.com"
+
+
+@pytest.fixture
+def named(stack: Stack) -> Stack:
+    """A server that answers under one name only."""
+    stack.environment["ALLOWED_HOSTS"] = HOST
+    stack.serve()
+    return stack
+
+
+@pytest.mark.parametrize("host", [None, "evil.example", f"{HOST}.evil.example", f"{HOST}:81"])
+def test_another_host_is_refused_before_anything_is_read(named: Stack, host: str | None) -> None:
+    """streamable-http.mdx, "Security & Endpoint": DNS rebinding."""
+    for text in (body(), "{"):
+        answer = named.send(text, {**LIST, "Host": host})
+        assert (answer.status, answer.code) == (403, INVALID)
+        assert "Host" in answer.error["message"]
+    assert named.calls.made == []
+
+
+def test_its_own_host_is_answered(named: Stack) -> None:
+    assert named.post("tools/list", headers={"Host": HOST}).status == 200
+
+
+def test_any_host_is_answered_when_none_is_named(stack: Stack) -> None:
+    assert stack.post("tools/list", headers={"Host": "anything.example"}).status == 200
+
+
 def test_a_body_of_exactly_1_mib_is_read(stack: Stack) -> None:
     text = body()
     padded = text + " " * (MAX_BODY_BYTES - len(text))
@@ -355,10 +443,22 @@ def test_a_body_in_base64_is_a_body(stack: Stack) -> None:
     assert stack.send(body().encode(), LIST, method="tools/list").status == 200
 
 
+def offering(method: Method) -> Endpoint:
+    """A server of nothing else."""
+    return Endpoint(
+        Offer({"name": "n", "version": "1"}, Catalogue(), method, method, method, method, {})
+    )
+
+
+def nothing(call: Call) -> Complete:
+    return Complete({})
+
+
 def test_a_body_that_only_claims_to_be_base64_is_not_json() -> None:
     http = from_api_gateway({"body": "{]", "isBase64Encoded": True, "headers": LIST}, ANYONE)
-    answer = Endpoint({}, {"name": "n", "version": "1"}).answer(http)
-    assert (answer.status, answer.message and answer.message["error"]["code"]) == (400, PARSE)
+    answer = offering(nothing).answer(http)
+    assert isinstance(answer.message, dict)
+    assert (answer.status, answer.message["error"]["code"]) == (400, PARSE)
 
 
 def test_an_event_with_single_headers_only_is_read() -> None:
@@ -377,8 +477,7 @@ def test_an_event_with_nothing_in_it_is_a_bad_request_and_no_crash() -> None:
     }
     http = from_api_gateway(empty, ANYONE)
     assert http.principal == ANYONE
-    answer = Endpoint({}, {"name": "n", "version": "1"}).answer(http)
-    assert answer.status == 400
+    assert offering(nothing).answer(http).status == 400
 
 
 def test_the_principal_is_the_caller_whom_iam_named() -> None:
@@ -389,13 +488,13 @@ def test_the_principal_is_the_caller_whom_iam_named() -> None:
 
 
 def test_what_goes_wrong_inside_is_an_internal_error_without_its_words() -> None:
-    def broken(call: object) -> dict[str, Any]:
+    def broken(call: Call) -> Complete:
         raise RuntimeError("the table's password")
 
-    endpoint = Endpoint({"tools/list": broken}, {"name": "n", "version": "1"})
-    answer = endpoint.answer(
-        HttpRequest(Headers({k: [v] for k, v in LIST.items()}), body().encode(), ANYONE)
-    )
+    params = {"name": "x", "_meta": meta()}
+    headers = Headers({k: [v] for k, v in mirrored("tools/call", params).items()})
+    text = body(method="tools/call", params=params)
+    answer = offering(broken).answer(HttpRequest(headers, text.encode(), ANYONE))
     assert answer.status == 500
     assert answer.message == {
         "jsonrpc": "2.0",
@@ -405,7 +504,7 @@ def test_what_goes_wrong_inside_is_an_internal_error_without_its_words() -> None
 
 
 @pytest.mark.parametrize("depth", [100, 250, 900, 945])
-@pytest.mark.parametrize("tool", ["echo", "count"])
+@pytest.mark.parametrize("tool", ["echo", "count", "anything"])
 def test_arguments_of_any_depth_are_the_clients_mistake(
     stack: Stack, tool: str, depth: int
 ) -> None:
@@ -415,8 +514,9 @@ def test_arguments_of_any_depth_are_the_clients_mistake(
     text = f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}'
     answer = stack.send(text, mirrored("tools/call", {"name": tool}), method="tools/call")
     assert answer.status < 500
-    assert "error" in answer.message or answer.result["isError"] is True
-    assert stack.calls.made == []
+    if tool != "anything":  # which takes what its schema allows
+        assert "error" in answer.message or answer.result["isError"] is True
+        assert stack.calls.made == []
 
 
 def test_no_number_leaves_that_json_does_not_have(stack: Stack) -> None:
@@ -463,18 +563,38 @@ JSON: Final = st.recursive(
     ),
     max_leaves=6,
 )
-PARAMETERS: Final = ["name", "arguments", "taskId", "inputResponses", "cursor", "_meta"]
+PARAMETERS: Final = [
+    "_meta",
+    "argument",
+    "arguments",
+    "context",
+    "cursor",
+    "inputResponses",
+    "name",
+    "ref",
+    "requestState",
+    "taskId",
+    "uri",
+]
+METHODS: Final = [
+    "completion/complete",
+    "prompts/get",
+    "resources/read",
+    "tasks/cancel",
+    "tasks/get",
+    "tasks/update",
+    "tools/call",
+    "tools/list",
+]
 
 
 @settings(
-    max_examples=60,
+    max_examples=100,
     phases=[Phase.generate],  # the first example tells enough, and each costs several calls
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
-    method=st.sampled_from(
-        ["tools/call", "tasks/get", "tasks/update", "tasks/cancel", "tools/list"]
-    ),
+    method=st.sampled_from(METHODS),
     params=st.dictionaries(st.sampled_from(PARAMETERS), JSON),
     meta_changes=st.dictionaries(st.sampled_from([VERSION_KEY, CAPABILITIES_KEY]), JSON),
     message=st.dictionaries(st.sampled_from(["jsonrpc", "id", "params"]), JSON, max_size=1),
@@ -493,14 +613,17 @@ def test_no_json_at_all_makes_the_server_fail(
     """Whatever a client sends is the client's mistake, and answered as such."""
     if not stack.rows:
         asking = stack.created("count", {"upto": 1})
-        question = Question("?", {"type": "object", "properties": {"a": {"type": "string"}}})
+        question = FormQuestion("?", {"type": "object", "properties": {"a": {"type": "string"}}})
         stack.deployment.rows.ask(asking, open_ask("token", {"a": question}), now_ms())
     (row,) = stack.rows
     (ask,) = row["asks"]["M"].values()
     (key,) = ask["M"]["questions"]["M"]
     known = {
-        "name": "echo",
+        "name": "review" if method == "prompts/get" else "echo",
         "arguments": {},
+        "uri": "docs://handbook",
+        "ref": {"type": "ref/prompt", "name": "review"},
+        "argument": {"name": "language", "value": ""},
         "taskId": row["taskId"]["S"] if method == "tasks/update" else UNKNOWN_ID,
         "inputResponses": {key: {"action": action, "content": answer}},
         "_meta": {**meta(), **meta_changes},

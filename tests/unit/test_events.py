@@ -15,6 +15,7 @@ import pytest
 from moto import mock_aws
 
 from mcp_tasks.registry.catalogue import FILE_NAME, Catalogue
+from mcp_tasks.tasks.inputs import Kind
 from mcp_tasks.tasks.rows import TaskTable
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import ANYONE, Task, now_ms
@@ -71,6 +72,8 @@ def invoke(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             AttributeDefinitions=[{"AttributeName": "taskId", "AttributeType": "S"}],
             BillingMode="PAY_PER_REQUEST",
         )
+        secret = boto3.client("secretsmanager").create_secret(Name="key", SecretString="k" * 32)
+        monkeypatch.setenv("STATE_KEY_SECRET", secret["ARN"])
         boto3.client("stepfunctions").create_state_machine(
             name="mcp-tasks-simulate_savings",
             definition='{"StartAt": "S", "States": {"S": {"Type": "Succeed"}}}',
@@ -94,6 +97,10 @@ def invoke(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         ("api-tools-list", 200, "result"),
         ("api-tools-call", 200, "result"),
         ("api-tools-call-task", 200, "result"),
+        ("api-tools-call-asks", 200, "result"),
+        ("api-resources-read", 200, "result"),
+        ("api-prompts-get", 200, "result"),
+        ("api-initialize", 200, "result"),
         ("api-tasks-get", 400, "error"),
         ("api-tasks-update", 400, "error"),
         ("api-tasks-cancel", 400, "error"),
@@ -105,6 +112,11 @@ def test_an_api_event_is_answered(invoke: Any, name: str, status: int, member: s
     answer = invoke("api", name)
     assert answer["statusCode"] == status
     assert member in json.loads(answer["body"])
+
+
+def test_an_api_event_is_asked_back(invoke: Any) -> None:
+    result = json.loads(invoke("api", "api-tools-call-asks")["body"])["result"]
+    assert (result["resultType"], list(result["inputRequests"])) == ("input_required", ["answer"])
 
 
 def running_task() -> None:
@@ -121,7 +133,7 @@ def running_task() -> None:
             ttl_ms=60_000,
             poll_interval_ms=500,
             state_machine_arn=f"{MACHINE}simulate_savings",
-            accepts_forms=True,
+            accepts=frozenset({Kind.FORM}),
         )
     )
 

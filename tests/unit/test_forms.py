@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from mcp_tasks.tasks.forms import InvalidAnswer, InvalidQuestion, check_form
-from mcp_tasks.tasks.inputs import Question
+from mcp_tasks.tasks.inputs import FormQuestion
 from tests.wire import CORE, SCHEMAS
 
 KEYWORDS: Final = {
@@ -65,7 +65,9 @@ def test_a_form_that_may_be_asked_can_be_shown_and_answered(
     ELICITATION.validate({"mode": "form", "message": "?", "requestedSchema": schema})
     for value in ("a", 1, True, ["a"]):
         with suppress(InvalidAnswer):
-            Question("?", schema).check("key", {"action": "accept", "content": {"field": value}})
+            FormQuestion("?", schema).check(
+                "key", {"action": "accept", "content": {"field": value}}
+            )
 
 
 @pytest.mark.parametrize(

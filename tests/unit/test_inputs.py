@@ -10,7 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_tasks.tasks.forms import InvalidAnswer, InvalidQuestion
-from mcp_tasks.tasks.inputs import ACTIONS, Question, open_ask
+from mcp_tasks.tasks.inputs import (
+    ACTIONS,
+    MAX_ANSWER,
+    FormQuestion,
+    Kind,
+    Question,
+    RootsQuestion,
+    SamplingQuestion,
+    UrlQuestion,
+    kinds,
+    open_ask,
+    question,
+)
 
 FORM: Final = {
     "type": "object",
@@ -26,7 +38,7 @@ FORM: Final = {
     },
     "required": ["sure"],
 }
-QUESTION: Final = Question("Really?", FORM)
+QUESTION: Final = FormQuestion("Really?", FORM)
 JSON: Final = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
@@ -118,6 +130,121 @@ def test_content_is_checked_whatever_it_is(content: Any) -> None:
         QUESTION.check("key", {"action": "accept", "content": content})
 
 
+# the other kinds of questions
+
+PAGE: Final = UrlQuestion("Pay there", "https://pay.example/1")
+SAMPLING: Final = SamplingQuestion(
+    {"messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}], "maxTokens": 9}
+)
+ROOTS: Final = RootsQuestion()
+EVERY: Final[dict[str, Question]] = {
+    "form": QUESTION,
+    "url": PAGE,
+    "sampling": SAMPLING,
+    "roots": ROOTS,
+}
+COMPLETION: Final[dict[str, Any]] = {
+    "role": "assistant",
+    "content": {"type": "text", "text": "Hello"},
+    "model": "m",
+}
+
+
+@pytest.mark.parametrize("action", sorted(ACTIONS))
+def test_a_page_is_visited_or_not_and_nothing_more_is_said(action: str) -> None:
+    """client/elicitation.mdx, "URL Mode": what is done there does not pass through the client."""
+    assert PAGE.check("key", {"action": action, "content": {"card": 1}}) == {"action": action}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        COMPLETION,
+        {**COMPLETION, "stopReason": "endTurn"},
+        {**COMPLETION, "content": [COMPLETION["content"], COMPLETION["content"]]},
+    ],
+)
+def test_a_completion_is_passed_on_without_what_nobody_asked_for(answer: dict[str, Any]) -> None:
+    """client/sampling.mdx, "Creating Messages"."""
+    assert SAMPLING.check("key", {**answer, "_meta": {}, "extra": 1}) == answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"roots": []}, {"roots": [{"uri": "file:///a"}, {"uri": "file:///b", "name": "B"}]}],
+)
+def test_roots_are_passed_on_without_what_nobody_asked_for(answer: dict[str, Any]) -> None:
+    """client/roots.mdx, "Listing Roots"."""
+    sent = {"roots": [{**root, "_meta": {}} for root in answer["roots"]], "extra": 1}
+    assert ROOTS.check("key", sent) == answer
+
+
+UNFIT: Final[dict[str, tuple[Question, dict[str, Any]]]] = {
+    "a page without an action": (PAGE, {}),
+    "a page with another action": (PAGE, {"action": "visit"}),
+    "a completion without content": (SAMPLING, {"role": "assistant", "model": "m"}),
+    "a completion of plain text": (SAMPLING, {**COMPLETION, "content": "Hello"}),
+    "a completion by no model": (SAMPLING, {**COMPLETION, "model": None}),
+    "a completion of nobody's": (SAMPLING, {**COMPLETION, "role": 1}),
+    "a form instead of a completion": (SAMPLING, {"action": "decline"}),
+    "no roots": (ROOTS, {}),
+    "roots that are no list": (ROOTS, {"roots": {}}),
+    "a root that is no object": (ROOTS, {"roots": ["file:///a"]}),
+    "a root without a uri": (ROOTS, {"roots": [{"name": "A"}]}),
+    "a root with a numbered name": (ROOTS, {"roots": [{"uri": "file:///a", "name": 1}]}),
+}
+
+
+@pytest.mark.parametrize(("asked", "answer"), UNFIT.values(), ids=UNFIT)
+def test_an_answer_of_another_shape_is_invalid(asked: Question, answer: dict[str, Any]) -> None:
+    with pytest.raises(InvalidAnswer, match=r"^key: "):
+        asked.check("key", answer)
+
+
+@pytest.mark.parametrize("asked", EVERY.values(), ids=EVERY)
+def test_an_answer_has_a_limit(asked: Question) -> None:
+    """A task's row holds at most 400 kB, and several answers."""
+    with pytest.raises(InvalidAnswer, match=f"key: .* {MAX_ANSWER} characters"):
+        asked.check("key", {"action": "cancel", **COMPLETION, "roots": [], "x": "y" * MAX_ANSWER})
+
+
+@pytest.mark.parametrize("asked", EVERY.values(), ids=EVERY)
+def test_a_question_is_read_as_it_was_written(asked: Question) -> None:
+    assert question(asked.as_json()) == asked
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_a_question_says_what_the_client_must_be_able_to_do(kind: str) -> None:
+    assert kinds([EVERY[kind]]) == {Kind(kind)}
+
+
+def test_several_questions_need_all_that_each_of_them_needs() -> None:
+    assert kinds([]) == frozenset()
+    assert kinds([QUESTION, QUESTION, ROOTS]) == {Kind.FORM, Kind.ROOTS}
+    assert kinds(EVERY.values()) == set(Kind)
+
+
+NO_QUESTIONS: Final[dict[str, Any]] = {
+    "nothing": {},
+    "a message": {"message": "Sure?"},
+    "text": "Sure?",
+    "a list": [{"roots": {}}],
+    "a message that is no text": {"message": 5, "schema": FORM},
+    "a schema that is no object": {"message": "Sure?", "schema": []},
+    "a url that is none": {"message": "Go", "url": "pay.example"},
+    "a url without a message": {"url": "https://pay.example"},
+    "sampling without messages": {"sampling": {"messages": [], "maxTokens": 9}},
+    "sampling without a limit": {"sampling": {"messages": [{"role": "user"}]}},
+    "sampling of text": {"sampling": "Hi"},
+}
+
+
+@pytest.mark.parametrize("data", NO_QUESTIONS.values(), ids=NO_QUESTIONS)
+def test_what_is_no_question_is_refused(data: Any) -> None:
+    with pytest.raises(InvalidQuestion):
+        question(data)
+
+
 # asks
 
 NAMES: Final = st.lists(st.text(min_size=1), min_size=1, max_size=5, unique=True)
@@ -125,10 +252,10 @@ NAMES: Final = st.lists(st.text(min_size=1), min_size=1, max_size=5, unique=True
 
 @given(token=st.text(min_size=1), names=NAMES)
 def test_an_ask_has_a_key_for_every_question(token: str, names: list[str]) -> None:
-    ask = open_ask(token, {name: Question(name, FORM) for name in names})
+    ask = open_ask(token, {name: FormQuestion(name, FORM) for name in names})
     assert set(ask.names.values()) == set(names)
     assert set(ask.names) == set(ask.questions) == set(ask.outstanding)
-    assert all(ask.questions[key].message == name for key, name in ask.names.items())
+    assert ask.questions == {key: FormQuestion(name, FORM) for key, name in ask.names.items()}
 
 
 @given(tokens=st.lists(st.text(min_size=1), min_size=2, max_size=5, unique=True), names=NAMES)

@@ -1,4 +1,6 @@
-"""Which browsers' pages may call (streamable-http.mdx, "Security & Endpoint")."""
+"""Which browsers' pages may call, and under which names a server answers
+(streamable-http.mdx, "Security & Endpoint").
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Final
 import pytest
 
 from mcp_tasks.protocol.errors import ProtocolError
-from mcp_tasks.protocol.origin import check
+from mcp_tasks.protocol.origin import check_host, check_origin
 
 ALLOWED: Final = ["https://app.example.com", "https://*.example.org", "http://localhost:*"]
 
@@ -24,7 +26,7 @@ ALLOWED: Final = ["https://app.example.com", "https://*.example.org", "http://lo
     ],
 )
 def test_a_page_on_the_list_may_call(origin: str | None) -> None:
-    check(origin, ALLOWED)
+    check_origin(origin, ALLOWED)
 
 
 @pytest.mark.parametrize(
@@ -45,11 +47,54 @@ def test_a_page_on_the_list_may_call(origin: str | None) -> None:
 )
 def test_any_other_page_may_not(origin: str) -> None:
     with pytest.raises(ProtocolError) as caught:
-        check(origin, ALLOWED)
+        check_origin(origin, ALLOWED)
     assert caught.value.status == HTTPStatus.FORBIDDEN
 
 
 def test_no_page_may_call_unless_one_is_named() -> None:
-    check(None, [])
+    check_origin(None, [])
     with pytest.raises(ProtocolError):
-        check("https://app.example.com", [])
+        check_origin("https://app.example.com", [])
+
+
+HOSTS: Final = ["localhost:*", "*.execute-api.example.com", "mcp.example.com:8443"]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost:3000",
+        "LOCALHOST:3000",
+        "abc.execute-api.example.com",
+        "Mcp.Example.com:8443",
+    ],
+)
+def test_a_host_on_the_list_is_answered_in_any_case(host: str) -> None:
+    """RFC 9110, section 4.2.3: the host is case-insensitive."""
+    check_host(host, HOSTS)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        None,
+        "",
+        "localhost",
+        "localhost.evil.example:3000",
+        "evil.example",
+        "evil.example:3000",
+        "mcp.example.com",
+        "mcp.example.com:8443.evil.example",
+        "execute-api.example.com",
+    ],
+)
+def test_any_other_host_is_not(host: str | None) -> None:
+    """A page that resolved its own name to this machine (DNS rebinding) sends that name."""
+    with pytest.raises(ProtocolError) as caught:
+        check_host(host, HOSTS)
+    assert caught.value.status == HTTPStatus.FORBIDDEN
+
+
+@pytest.mark.parametrize("host", [None, "", "anything.example"])
+def test_every_host_is_answered_unless_one_is_named(host: str | None) -> None:
+    check_host(host, [])

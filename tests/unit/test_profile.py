@@ -235,7 +235,7 @@ def test_chunks_are_whole_rows_in_order() -> None:
 
 def test_progress_is_reported_from_every_step() -> None:
     reports: list[str] = []
-    task = TaskContext(on_report=reports.append)
+    task = TaskContext(on_report=lambda message, _: reports.append(message))
     chunks = split(task, "a\n1\n2\n", 50)
     parts = [profile(task, chunk) for chunk in chunks]
     merge(task, parts)

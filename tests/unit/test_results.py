@@ -20,6 +20,7 @@ from mcp_tasks.registry.results import (
     text_result,
     workflow_output,
 )
+from mcp_tasks.registry.schema import InvalidArguments, WrittenSchema
 from mcp_tasks.registry.tool import DECLARATION
 from tests import wire
 
@@ -33,6 +34,14 @@ class Person(BaseModel):
 
 PERSON: Final = Person.model_validate({"fullName": "Ada", "born": date(1815, 12, 10)})
 WRITTEN: Final = {"fullName": "Ada", "born": "1815-12-10"}
+WRITTEN_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "fullName": {"type": "string"},
+        "born": {"type": "string", "format": "date"},
+    },
+    "required": ["fullName", "born"],
+}
 ADAPTER: Final[TypeAdapter[Any]] = TypeAdapter(Person)
 
 
@@ -71,8 +80,37 @@ def test_an_untyped_value_is_structured_content(value: Any) -> None:
 def test_content_of_ones_own_stands_as_it_is() -> None:
     result = checked(returned(ToolResult([IMAGE], structured_content={"a": 1}), None))
     assert result == {"content": [IMAGE], "structuredContent": {"a": 1}}
-    assert returned(ToolResult([IMAGE]), ADAPTER) == {"content": [IMAGE]}
+    assert returned(ToolResult([IMAGE]), None) == {"content": [IMAGE]}
     assert checked(returned(ToolResult([IMAGE], is_error=True), None))["isError"] is True
+
+
+@pytest.mark.parametrize("declared", [ADAPTER, WrittenSchema(WRITTEN_SCHEMA)])
+def test_content_of_ones_own_keeps_what_the_output_schema_promises(declared: Any) -> None:
+    """tools.mdx, "Output Schema": servers MUST provide structured results that conform to it."""
+    good = ToolResult([IMAGE], structured_content=WRITTEN)
+    assert returned(good, declared) == {"content": [IMAGE], "structuredContent": WRITTEN}
+    for wrong in (None, {}, {"fullName": "Ada", "born": "yesterday"}):
+        with pytest.raises(ValueError):  # noqa: PT011  pydantic's, or this library's
+            returned(ToolResult([IMAGE], structured_content=wrong), declared)
+
+
+@pytest.mark.parametrize("declared", [ADAPTER, WrittenSchema(WRITTEN_SCHEMA)])
+def test_an_error_needs_no_structured_content(declared: Any) -> None:
+    result = returned(ToolResult([IMAGE], is_error=True), declared)
+    assert result == {"content": [IMAGE], "isError": True}
+
+
+@pytest.mark.parametrize("block", [{}, {"type": "text"}, {"type": "image", "data": "aGk="}, "hi"])
+def test_content_that_no_client_could_read_is_an_error(block: Any) -> None:
+    with pytest.raises(ValueError, match="content block"):
+        returned(ToolResult([block]), None)
+
+
+def test_a_value_is_checked_against_a_written_schema() -> None:
+    written = WrittenSchema(WRITTEN_SCHEMA)
+    assert checked(returned(WRITTEN, written))["structuredContent"] == WRITTEN
+    with pytest.raises(InvalidArguments, match="born"):
+        returned({"fullName": "Ada"}, written)
 
 
 def test_an_error_is_a_result_that_says_so() -> None:

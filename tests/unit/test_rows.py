@@ -15,7 +15,7 @@ from a copy of the library and running this file):
     ask        status IN                         test_a_terminal_task_never_changes[*-ask]
     ask          working                         test_an_ask_waits_for_the_client
     ask          input_required                  test_parallel_branches_ask_at_once
-    ask        acceptsForms = :true              test_a_client_that_shows_no_forms_is_not_asked
+    ask        accepts.#kind exists, for each    test_a_client_is_asked_for_nothing_else
     ask        asks.#ask not exists              test_an_ask_delivered_twice_keeps_its_answers,
                                                  test_a_delivered_ask_is_not_opened_again
     answer     status IN (input_required)        test_a_terminal_task_never_changes[*-answer]
@@ -44,7 +44,16 @@ from botocore.exceptions import ClientError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mcp_tasks.tasks.inputs import Ask, Question, open_ask
+from mcp_tasks.tasks.inputs import (
+    Ask,
+    FormQuestion,
+    Kind,
+    Question,
+    RootsQuestion,
+    SamplingQuestion,
+    UrlQuestion,
+    open_ask,
+)
 from mcp_tasks.tasks.rows import ClientCannotAnswer, Conflict, TaskEnded, TaskTable, UnknownTask
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
@@ -59,9 +68,17 @@ RESULT: Final = {"content": [{"type": "text", "text": "done"}]}
 ERROR: Final = {"code": -32603, "message": "broken"}
 
 
+QUESTIONS: Final[dict[Kind, Question]] = {
+    Kind.FORM: FormQuestion("Sure?", FORM),
+    Kind.URL: UrlQuestion("Pay there", "https://pay.example/1"),
+    Kind.SAMPLING: SamplingQuestion({"messages": [{"role": "user"}], "maxTokens": 9}),
+    Kind.ROOTS: RootsQuestion(),
+}
+
+
 def an_ask(token: str = "token", *names: str) -> Ask:
     """An ask of a form for each name."""
-    return open_ask(token, {name: Question(f"{name}?", FORM) for name in names or ("sure",)})
+    return open_ask(token, {name: FormQuestion(f"{name}?", FORM) for name in names or ("sure",)})
 
 
 def key_of(ask: Ask, name: str = "sure") -> str:
@@ -318,12 +335,22 @@ def test_parallel_branches_ask_at_once(rows: TaskTable) -> None:
     assert set(task.outstanding) == {key_of(first), key_of(second)}
 
 
-def test_a_client_that_shows_no_forms_is_not_asked(rows: TaskTable) -> None:
-    """elicitation.mdx: a server must not send what the client did not declare."""
-    rows.create(a_task(accepts_forms=False))
+@pytest.mark.parametrize("kind", Kind)
+def test_a_client_is_asked_for_what_it_declared(rows: TaskTable, kind: Kind) -> None:
+    rows.create(a_task(accepts=frozenset({kind})))
+    rows.ask(ID, open_ask("token", {"it": QUESTIONS[kind]}), NOW + 1)
+    assert list(rows.get(ID, NOW + 1).outstanding.values()) == [QUESTIONS[kind]]
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("others", [False, True])
+def test_a_client_is_asked_for_nothing_else(rows: TaskTable, kind: Kind, others: bool) -> None:
+    """mrtr.mdx, "Server Requirements": nor for one such thing among others that it did declare."""
+    rows.create(a_task(accepts=frozenset(Kind) - {kind}))
     before = raw_rows()
+    asked = {str(k): q for k, q in QUESTIONS.items() if others or k is kind}
     with pytest.raises(ClientCannotAnswer):
-        rows.ask(ID, an_ask(), NOW + 1)
+        rows.ask(ID, open_ask("token", asked), NOW + 1)
     assert raw_rows() == before
 
 

@@ -13,6 +13,7 @@ from mcp_tasks.registry.context import InputRequired
 from mcp_tasks.registry.schema import InvalidArguments
 from mcp_tasks.registry.tool import DECLARATION, FunctionTool
 from mcp_tasks.tasks.forms import InvalidAnswer
+from mcp_tasks.tasks.inputs import FormQuestion
 from tools.greet import greet
 from tools.simulate_savings import Mix, simulate_savings
 
@@ -52,6 +53,7 @@ def test_a_missing_share_is_asked_for() -> None:
     with pytest.raises(InputRequired) as caught:
         simulate_savings(TaskContext(), 100, 10)
     (question,) = caught.value.questions.values()
+    assert isinstance(question, FormQuestion)
     share = question.schema["properties"]["share_of_stocks"]
     assert (share["minimum"], share["maximum"], share["default"]) == (0, 1, 0.6)
     with pytest.raises(InvalidAnswer):
@@ -60,9 +62,9 @@ def test_a_missing_share_is_asked_for() -> None:
 
 def test_nothing_is_reported_before_the_question() -> None:
     """The function runs again after the answer; a bar must not run back."""
-    reports: list[str] = []
+    reports: list[Any] = []
     with pytest.raises(InputRequired):
-        simulate_savings(TaskContext(on_report=reports.append), 100, 10)
+        simulate_savings(TaskContext(on_report=lambda *report: reports.append(report)), 100, 10)
     assert reports == []
 
 
@@ -82,10 +84,10 @@ def test_a_declined_question_ends_the_call() -> None:
 
 
 def test_progress_runs_up_in_ten_steps() -> None:
-    reports: list[str] = []
-    simulate_savings(TaskContext(on_report=reports.append), 100, 1, 0.5, 200)
-    percents = [int(report.partition("%")[0]) for report in reports]
-    assert percents == list(range(0, 100, 10))
+    reports: list[float | None] = []
+    task = TaskContext(on_report=lambda _, fraction: reports.append(fraction))
+    simulate_savings(task, 100, 1, 0.5, 200)
+    assert reports == [tenth / 10 for tenth in range(10)]
 
 
 @pytest.mark.parametrize(

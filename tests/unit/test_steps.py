@@ -13,10 +13,18 @@ import pytest
 from aws_lambda_powertools import Logger
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, field_validator
 
-from mcp_tasks import TaskContext, ToolError, tool, workflow_tool
-from mcp_tasks.registry.context import InputDeclined, InputRequired, TaskCancelled
+from mcp_tasks import (
+    AskRoots,
+    AskUrl,
+    InputDeclined,
+    TaskContext,
+    ToolError,
+    tool,
+    workflow_tool,
+)
+from mcp_tasks.registry.context import InputRequired, TaskCancelled
 from mcp_tasks.registry.schema import InvalidArguments
 from mcp_tasks.registry.tool import DECLARATION, FunctionTool, WorkflowTool
 from mcp_tasks.tasks.rows import TaskTable
@@ -58,11 +66,6 @@ def confirm(task: TaskContext) -> bool:
     return task.ask("Sure?", Confirm).sure
 
 
-def crash(secret: str) -> str:
-    """Crash."""
-    raise KeyError(secret)
-
-
 def test_a_function_gives_a_result() -> None:
     output = run_function(declared(double), {"number": 4}, TaskContext())
     assert output == {
@@ -82,6 +85,16 @@ def test_a_question_of_a_function_is_an_output() -> None:
     assert output["ask"]["answer"]["message"] == "Sure?"
     assert output["ask"]["answer"]["schema"]["properties"]["sure"]["type"] == "boolean"
     json.dumps(output)
+
+
+def test_questions_of_all_kinds_are_an_output_as_a_workflow_writes_them() -> None:
+    def prepare(task: TaskContext) -> str:
+        """Ask for two things at once."""
+        return str(task.ask_all({"page": AskUrl("Go", "https://a.example"), "dirs": AskRoots()}))
+
+    assert run_function(declared(prepare), {}, TaskContext()) == {
+        "ask": {"page": {"message": "Go", "url": "https://a.example"}, "dirs": {"roots": {}}}
+    }
 
 
 def test_a_function_runs_again_with_its_answer() -> None:
@@ -133,7 +146,7 @@ def a_workflow(*steps: Callable[..., Any]) -> WorkflowTool:
 def test_a_steps_output_is_json() -> None:
     reports: list[str] = []
     flow = a_workflow(count, shout, nothing)
-    context = TaskContext(on_report=reports.append)
+    context = TaskContext(on_report=lambda message, _: reports.append(message))
     assert run_step(flow, "count", {"text": "a b"}, context) == {"words": 2}
     assert run_step(flow, "shout", {"text": "a"}, context) == "A"
     assert run_step(flow, "nothing", {}, context) is None
@@ -145,6 +158,12 @@ def test_a_step_that_the_tool_does_not_have_is_named() -> None:
         run_step(a_workflow(count), "cuont", {}, TaskContext())
 
 
+def test_what_is_no_argument_of_the_execution_is_none_of_the_step() -> None:
+    """A state that passes on the whole input passes on `_meta` with it."""
+    given = {"text": "a", "_meta": {"traceparent": "00-1-1-01", "answers": {}}}
+    assert run_step(a_workflow(shout), "shout", given, TaskContext()) == "A"
+
+
 def test_a_steps_input_is_checked() -> None:
     with pytest.raises(InvalidArguments, match="text:"):
         run_step(a_workflow(count), "count", {"txt": "a"}, TaskContext())
@@ -153,11 +172,17 @@ def test_a_steps_input_is_checked() -> None:
 # reports
 
 
-def test_a_report_reaches_the_row(rows: TaskTable) -> None:
+@pytest.mark.parametrize(
+    ("progress", "said"),
+    [(None, "reading"), (0.0, "0% reading"), (0.5, "50% reading"), (1.0, "100% reading")],
+)
+def test_a_report_is_the_rows_status_message(
+    rows: TaskTable, progress: float | None, said: str
+) -> None:
     rows.create(a_task())
-    report_to(rows, ID, lambda: NOW + 5)("half-way")
+    report_to(rows, ID, lambda: NOW + 5)("reading", progress)
     task = rows.get(ID, NOW + 5)
-    assert (task.status_message, task.last_updated_at) == ("half-way", NOW + 5)
+    assert (task.status_message, task.last_updated_at) == (said, NOW + 5)
 
 
 def test_a_report_to_a_task_that_is_over_ends_the_step(rows: TaskTable) -> None:
@@ -165,15 +190,15 @@ def test_a_report_to_a_task_that_is_over_ends_the_step(rows: TaskTable) -> None:
     rows.create(a_task())
     rows.cancel(ID, NOW, "alice")
     with pytest.raises(TaskCancelled):
-        report_to(rows, ID, lambda: NOW + 1)("late")
+        report_to(rows, ID, lambda: NOW + 1)("late", None)
 
 
 def test_a_report_to_a_task_that_is_gone_ends_the_step(rows: TaskTable) -> None:
     rows.create(a_task())
     with pytest.raises(TaskCancelled):
-        report_to(rows, ID, lambda: NOW + HOUR)("late")
+        report_to(rows, ID, lambda: NOW + HOUR)("late", None)
     with pytest.raises(TaskCancelled):
-        report_to(rows, "c1-0", lambda: NOW)("late")
+        report_to(rows, "c1-0", lambda: NOW)("late", None)
 
 
 def test_a_tool_cannot_swallow_its_cancellation() -> None:
@@ -280,10 +305,32 @@ def test_arguments_that_a_step_refuses_are_not_repeated(arguments: dict[str, str
         assert value not in log.text
 
 
-def test_an_answer_that_is_not_usable_is_not_repeated(log: Recorder) -> None:
-    answer = {"action": "accept", "content": {"sure": SECRET}}
-    output = run_function(declared(confirm), {}, TaskContext(answers={"answer": answer}))
+def answered(**content: Any) -> TaskContext:
+    return TaskContext(answers={"answer": {"action": "accept", "content": content}})
+
+
+def test_an_answer_that_does_not_fit_is_asked_for_again_and_not_repeated() -> None:
+    output = run_function(declared(confirm), {}, answered(sure=SECRET))
+    assert set(output) == {"ask"}
+    assert SECRET not in json.dumps(output)
+
+
+def test_an_answer_that_is_not_usable_is_not_repeated() -> None:
+    class Login(BaseModel):
+        password: str
+
+        @field_validator("password")
+        @classmethod
+        def is_long(cls, value: str) -> str:
+            raise ValueError(f"{value} is too short")
+
+    def login(task: TaskContext) -> str:
+        """Ask for what no schema can check."""
+        return task.ask("Who?", Login).password
+
+    output = run_function(declared(login), {}, answered(password=SECRET))
     assert output["result"]["isError"] is True
+    assert "password" in json.dumps(output)
     assert SECRET not in json.dumps(output)
 
 
@@ -324,8 +371,12 @@ def test_a_step_that_asks_leaves_as_an_exception(log: Recorder) -> None:
     def ask_in_step(task: TaskContext) -> bool:
         return task.ask("Sure?", Confirm).sure
 
-    left = leaving(lambda: run_step(a_workflow(ask_in_step), "ask_in_step", {}, TaskContext()), log)
-    assert isinstance(left, Exception)
+    def run() -> None:
+        run_step(a_workflow(ask_in_step), "ask_in_step", {}, TaskContext())
+
+    with pytest.raises(TypeError, match=r"flow\.ask_in_step: a step cannot ask"):
+        run()
+    assert type(leaving(run, log)).__name__ == "TypeError"
 
 
 @pytest.mark.parametrize("name", ["KeyError", "Own"])

@@ -7,7 +7,7 @@ from datetime import datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tasks.tasks.inputs import Question, open_ask
+from mcp_tasks.tasks.inputs import FormQuestion, open_ask
 from mcp_tasks.tasks.task import iso, now_ms
 from tests.unit.example_task import HOUR, NOW, a_task
 
@@ -37,7 +37,7 @@ def test_a_task_expires_at_its_time_to_live_and_not_before() -> None:
 
 
 def test_open_questions_are_those_of_all_asks() -> None:
-    question = Question("?", {})
+    question = FormQuestion("?", {})
     one, two = open_ask("1", {"a": question}), open_ask("2", {"a": question, "b": question})
     task = a_task(asks={one.id: one, two.id: two})
     assert set(task.outstanding) == {*one.questions, *two.questions}

@@ -10,11 +10,19 @@ import pytest
 
 from mcp_tasks.server import tasks_extension
 from mcp_tasks.server.tasks_extension import UPDATE_ATTEMPTS
-from mcp_tasks.tasks.inputs import Ask, Question, open_ask
+from mcp_tasks.tasks.inputs import (
+    Ask,
+    FormQuestion,
+    Question,
+    RootsQuestion,
+    SamplingQuestion,
+    UrlQuestion,
+    open_ask,
+)
 from mcp_tasks.tasks.rows import Conflict
 from mcp_tasks.tasks.task import now_ms
 from tests.unit.aws import refusing
-from tests.unit.stack import TASKS, Stack
+from tests.unit.stack import TASKS, WITH_TASKS, Stack
 
 PARAMS, INTERNAL, CAPABILITY = -32602, -32603, -32021
 METHODS: Final = ["tasks/get", "tasks/update", "tasks/cancel"]
@@ -27,6 +35,16 @@ FORM: Final = {
     },
     "required": ["sure"],
 }
+SAMPLING: Final[dict[str, Any]] = {
+    "messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}],
+    "maxTokens": 9,
+}
+EVERYTHING: Final[dict[str, Any]] = {
+    **WITH_TASKS,
+    "elicitation": {"form": {}, "url": {}},
+    "sampling": {},
+    "roots": {},
+}
 YES: Final = {"action": "accept", "content": {"sure": True}}
 HOUR: Final = 3_600_000
 
@@ -35,7 +53,7 @@ each_method = pytest.mark.parametrize("method", METHODS)
 
 def asked(stack: Stack, task_id: str, *names: str, token: str = "token") -> Ask:
     """Let the task ask, as the ask function does."""
-    questions = {name: Question(f"{name}?", FORM) for name in names or ("sure",)}
+    questions = {name: FormQuestion(f"{name}?", FORM) for name in names or ("sure",)}
     ask = open_ask(token, questions)
     stack.deployment.rows.ask(task_id, ask, now_ms())
     return ask
@@ -179,6 +197,33 @@ def test_a_task_that_asks_shows_all_open_questions(stack: Stack) -> None:
     assert request["method"] == "elicitation/create"
     assert request["params"]["message"] == "three?"
     assert request["params"]["requestedSchema"] == FORM
+
+
+OTHER_QUESTIONS: Final[dict[str, tuple[Question, dict[str, Any]]]] = {
+    "url": (
+        UrlQuestion("Pay there", "https://pay.example/1"),
+        {
+            "method": "elicitation/create",
+            "params": {"mode": "url", "message": "Pay there", "url": "https://pay.example/1"},
+        },
+    ),
+    "sampling": (
+        SamplingQuestion(SAMPLING),
+        {"method": "sampling/createMessage", "params": SAMPLING},
+    ),
+    "roots": (RootsQuestion(), {"method": "roots/list"}),
+}
+
+
+@pytest.mark.parametrize(("question", "request_"), OTHER_QUESTIONS.values(), ids=OTHER_QUESTIONS)
+def test_a_task_asks_for_whatever_its_client_can_do(
+    stack: Stack, question: Question, request_: dict[str, Any]
+) -> None:
+    """mrtr.mdx, "InputRequests": on the wire, a question is one of three requests."""
+    task_id = stack.created("count", {"upto": 1}, capabilities=EVERYTHING)
+    ask = open_ask("token", {"it": question})
+    stack.deployment.rows.ask(task_id, ask, now_ms())
+    assert list(stack.task(task_id)["inputRequests"].values()) == [request_]
 
 
 def test_a_token_never_leaves_the_server(stack: Stack) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.wire import InvalidMessage, check
+from tests.wire import InvalidMessage, check, check_notification, check_notifications
 
 SERVER_INFO: Final = {
     "io.modelcontextprotocol/serverInfo": {"name": "unit", "version": "1"},
@@ -33,8 +33,30 @@ REQUESTS: Final = {
 }
 
 
+EVERY_REQUEST: Final = {
+    **REQUESTS,
+    "page": {
+        "method": "elicitation/create",
+        "params": {"mode": "url", "message": "Go", "url": "https://a.example"},
+    },
+    "poem": {
+        "method": "sampling/createMessage",
+        "params": {
+            "messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}],
+            "maxTokens": 9,
+        },
+    },
+    "dirs": {"method": "roots/list"},
+}
+
+
 def result(**fields: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete", **fields}}
+
+
+def bare(**fields: Any) -> dict[str, Any]:
+    """A result as revisions before 2026-07-28 have it."""
+    return {"jsonrpc": "2.0", "id": 1, "result": fields}
 
 
 def error(code: int, **fields: Any) -> dict[str, Any]:
@@ -61,6 +83,48 @@ GOOD: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         ),
     ),
     "call": ("tools/call", result(**TEXT)),
+    "call that asks": (
+        "tools/call",
+        result(resultType="input_required", inputRequests=REQUESTS, requestState="sealed"),
+    ),
+    "call that asks for everything": (
+        "tools/call",
+        result(resultType="input_required", inputRequests=EVERY_REQUEST),
+    ),
+    "call that only waits": ("tools/call", result(resultType="input_required", requestState="s")),
+    "resources": (
+        "resources/list",
+        result(resources=[{"uri": "a://b", "name": "b"}], ttlMs=1, cacheScope="public"),
+    ),
+    "templates": (
+        "resources/templates/list",
+        result(
+            resourceTemplates=[{"uriTemplate": "a://{b}", "name": "b"}],
+            ttlMs=1,
+            cacheScope="public",
+        ),
+    ),
+    "read": (
+        "resources/read",
+        result(contents=[{"uri": "a://b", "text": "hi"}], ttlMs=0, cacheScope="private"),
+    ),
+    "read that asks": (
+        "resources/read",
+        result(resultType="input_required", inputRequests=REQUESTS, requestState="sealed"),
+    ),
+    "prompts": (
+        "prompts/list",
+        result(prompts=[{"name": "p"}], ttlMs=1, cacheScope="public"),
+    ),
+    "prompt": (
+        "prompts/get",
+        result(messages=[{"role": "user", "content": {"type": "text", "text": "hi"}}]),
+    ),
+    "prompt that asks": (
+        "prompts/get",
+        result(resultType="input_required", inputRequests=REQUESTS, requestState="sealed"),
+    ),
+    "completion": ("completion/complete", result(completion={"values": ["a"], "total": 1})),
     "create": ("tools/call", result(**TASK, **{"resultType": "task"})),
     "working": ("tasks/get", result(**TASK)),
     "asking": (
@@ -134,6 +198,41 @@ BAD: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "call without content": broken("call", content=None),
     "call with a bad block": broken("call", content=[{"type": "text"}]),
     "call with a bad flag": broken("call", isError="yes"),
+    "asking for nothing and waiting for nothing": broken(
+        "call that asks", inputRequests=None, requestState=None
+    ),
+    "asking nonsense in a call": broken(
+        "call that asks", inputRequests={"key": {"method": "ping"}}
+    ),
+    "a page without a url": broken(
+        "call that asks",
+        inputRequests={
+            "page": {"method": "elicitation/create", "params": {"mode": "url", "message": "Go"}}
+        },
+    ),
+    "a state that is no text": broken("call that asks", requestState={}),
+    "questions beside content": broken("call that asks", content=[]),
+    "questions in a list": ("tools/list", GOOD["call that asks"][1]),
+    "questions in a completion": ("completion/complete", GOOD["call that asks"][1]),
+    "questions of a task": ("tasks/get", GOOD["call that asks"][1]),
+    "a task of a prompt": ("prompts/get", GOOD["create"][1]),
+    "resources without a uri": broken("resources", resources=[{"name": "b"}]),
+    "resources without ttlMs": broken("resources", ttlMs=None),
+    "templates as resources": ("resources/templates/list", GOOD["resources"][1]),
+    "read without contents": broken("read", contents=None),
+    "read of neither text nor bytes": broken("read", contents=[{"uri": "a://b"}]),
+    "read without a scope": broken("read", cacheScope=None),
+    "prompts without a name": broken("prompts", prompts=[{"title": "P"}]),
+    "prompts with a bad scope": broken("prompts", cacheScope="mine"),
+    "prompt without messages": broken("prompt", messages=None),
+    "prompt of nobody's": broken(
+        "prompt", messages=[{"role": "system", "content": {"type": "text", "text": "hi"}}]
+    ),
+    "prompt of plain text": broken("prompt", messages=[{"role": "user", "content": "hi"}]),
+    "completion of numbers": broken("completion", completion={"values": [1]}),
+    "completion of 101 values": broken("completion", completion={"values": ["a"] * 101}),
+    "a missing resource by its old code": ("resources/read", error(-32002)),
+    "a handshake": ("initialize", result(protocolVersion="2026-07-28")),
     "create without taskId": broken("create", taskId=None),
     "create without ttlMs": broken("create", ttlMs=None),
     "create with a bad status": broken("create", status="submitted"),
@@ -179,3 +278,161 @@ def test_a_message_outside_the_specification_is_rejected(
 ) -> None:
     with pytest.raises(InvalidMessage):
         check(method, message)
+
+
+# revisions with a handshake
+
+OLD_TOOL: Final = {"name": "echo", "inputSchema": {"type": "object"}}
+OLD: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "initialize": (
+        "initialize",
+        bare(
+            protocolVersion="2025-11-25",
+            capabilities={"tools": {}},
+            serverInfo={"name": "unit", "version": "1"},
+        ),
+    ),
+    "ping": ("ping", bare()),
+    "level": ("logging/setLevel", bare()),
+    "list": ("tools/list", bare(tools=[OLD_TOOL])),
+    "call": ("tools/call", bare(**TEXT, structuredContent={"a": 1})),
+    "resources": ("resources/list", bare(resources=[{"uri": "a://b", "name": "b"}])),
+    "templates": (
+        "resources/templates/list",
+        bare(resourceTemplates=[{"uriTemplate": "a://{b}", "name": "b"}]),
+    ),
+    "read": ("resources/read", bare(contents=[{"uri": "a://b", "blob": "aGk="}])),
+    "prompts": ("prompts/list", bare(prompts=[{"name": "p"}])),
+    "prompt": (
+        "prompts/get",
+        bare(messages=[{"role": "user", "content": {"type": "text", "text": "hi"}}]),
+    ),
+    "completion": ("completion/complete", bare(completion={"values": []})),
+    "not found": ("resources/read", error(-32002, data={"uri": "a://b"})),
+    "bad parameters": ("tools/call", error(-32602)),
+}
+each_handshake = pytest.mark.parametrize("revision", ["2025-11-25", "2025-06-18", "2025-03-26"])
+
+
+@each_handshake
+@pytest.mark.parametrize(("method", "message"), OLD.values(), ids=OLD)
+def test_a_message_of_an_older_revision_passes_in_it_only(
+    method: str, message: dict[str, Any], revision: str
+) -> None:
+    check(method, message, revision)
+    if "result" in message or message["error"]["code"] == -32002:
+        with pytest.raises(InvalidMessage):
+            check(method, message)
+
+
+def old(name: str, **changes: Any) -> tuple[str, dict[str, Any]]:
+    """A good message of an older revision, with another result or error."""
+    method, message = copy.deepcopy(OLD[name])
+    message["result" if "result" in message else "error"].update(changes)
+    return method, message
+
+
+WRONG_IN_OLD: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "a resultType": old("call", resultType="complete"),
+    "questions": old("call", inputRequests=REQUESTS),
+    "a state": old("call", requestState="sealed"),
+    "a time to live": old("list", ttlMs=1),
+    "a cache's scope": old("read", cacheScope="public"),
+    "an answer to a ping": old("ping", pong=True),
+    "a version that is no text": old("initialize", protocolVersion=1),
+    "a server without a name": old("initialize", serverInfo={}),
+    "a list of no tools": old("list", tools={}),
+    "an output schema of no object": old(
+        "list", tools=[{**OLD_TOOL, "outputSchema": {"type": "array"}}]
+    ),
+    "structured content that is no object": old("call", structuredContent=[1]),
+    "a prompt of nobody's": old("prompt", messages=[{"role": "system", "content": {}}]),
+    "contents without a uri": old("read", contents=[{"text": "hi"}]),
+    "a task's result": ("tasks/get", bare(**TASK)),
+    "a discovery": ("server/discover", bare(supportedVersions=[])),
+    "not found, of a tool": ("tools/call", error(-32002)),
+    "a code of the next revision": ("tools/call", GOOD["capability"][1]),
+    "a code of nobody's": ("tools/call", error(-1)),
+    "an error without an id": ("tools/call", {"jsonrpc": "2.0", "error": error(-32602)["error"]}),
+    "not JSON-RPC": ("ping", {"id": 1, "result": {}}),
+    "an extra member": ("ping", {**bare(), "method": "ping"}),
+}
+
+
+@pytest.mark.parametrize(("method", "message"), WRONG_IN_OLD.values(), ids=WRONG_IN_OLD)
+def test_a_message_outside_an_older_revision_is_rejected(
+    method: str, message: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidMessage):
+        check(method, message, "2025-11-25")
+
+
+def test_a_revision_that_nobody_knows_is_not_taken_for_another() -> None:
+    with pytest.raises(LookupError):
+        check("ping", bare(), "2024-11-05")
+
+
+# notifications on a request's own stream
+
+
+def note(name: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": f"notifications/{name}", "params": params}
+
+
+NOTES: Final[dict[str, dict[str, Any]]] = {
+    "progress": note("progress", progressToken="t", progress=1),
+    "progress of a whole": note(
+        "progress", progressToken=0, progress=0.5, total=1, message="half-way"
+    ),
+    "log": note("message", level="info", data={"a": [1]}),
+    "log of a logger": note("message", level="emergency", data="out", logger="power"),
+}
+
+
+@pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25", "2025-03-26"])
+@pytest.mark.parametrize("message", NOTES.values(), ids=NOTES)
+def test_a_notification_of_the_specification_passes(message: dict[str, Any], revision: str) -> None:
+    check_notification(message, revision)
+
+
+WRONG_NOTES: Final[dict[str, dict[str, Any]]] = {
+    "an id": {**NOTES["log"], "id": 1},
+    "no version": {k: v for k, v in NOTES["log"].items() if k != "jsonrpc"},
+    "no method": {"jsonrpc": "2.0", "params": {}},
+    "no parameters": {"jsonrpc": "2.0", "method": "notifications/progress"},
+    "a response": result(),
+    "another notification": note("tools/list_changed"),
+    "a request of the server's": {"jsonrpc": "2.0", "id": 1, "method": "ping"},
+    "progress without a token": note("progress", progress=1),
+    "progress under a fraction": note("progress", progressToken=1.5, progress=1),
+    "progress as text": note("progress", progressToken="t", progress="1"),
+    "progress that JSON does not have": note("progress", progressToken="t", progress=float("inf")),
+    "a log without data": note("message", level="info"),
+    "a log of another level": note("message", level="trace", data=1),
+}
+
+
+@pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])
+@pytest.mark.parametrize("message", WRONG_NOTES.values(), ids=WRONG_NOTES)
+def test_a_notification_outside_the_specification_is_rejected(
+    message: dict[str, Any], revision: str
+) -> None:
+    with pytest.raises(InvalidMessage):
+        check_notification(message, revision)
+
+
+def progress(*values: float, token: str = "t") -> list[dict[str, Any]]:
+    return [note("progress", progressToken=token, progress=value) for value in values]
+
+
+def test_progress_increases_for_each_token() -> None:
+    """progress.mdx, "Progress Flow"."""
+    check_notifications([*progress(1, 2, 2.5), NOTES["log"], *progress(1, token="other")])
+    for wrong in (progress(1, 1), progress(1, 0.5), [*progress(2), NOTES["log"], *progress(1)]):
+        with pytest.raises(InvalidMessage, match="progress"):
+            check_notifications(wrong)
+
+
+def test_every_notification_of_a_stream_is_checked() -> None:
+    with pytest.raises(InvalidMessage):
+        check_notifications([NOTES["log"], WRONG_NOTES["a log without data"]])

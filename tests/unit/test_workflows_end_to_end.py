@@ -78,7 +78,7 @@ def test_a_task_whose_client_cannot_be_asked_fails_and_says_what_it_lacks(cloud:
     task = cloud.settled(cloud.start("simulate_savings", arguments, capabilities=capabilities))
     assert task["status"] == "failed"
     assert task["error"]["code"] == -32021
-    assert task["error"]["data"] == {"requiredCapabilities": {"elicitation": {}}}
+    assert task["error"]["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
 
 
 def test_a_cancelled_task_stays_cancelled(cloud: Cloud) -> None:
@@ -174,7 +174,51 @@ def test_the_real_file_is_profiled(cloud: Cloud) -> None:
     assert [column["name"] for column in profile["columns"]] == header
 
 
+# asked first
+
+
+def test_what_was_asked_before_the_task_is_known_to_it(deploy: Callable[[Path], Cloud]) -> None:
+    """The function that asked first is asked again within the task, under the same key."""
+    cloud = deploy(EXAMPLE_TOOLS)
+    params = {"name": "book", "arguments": {"seats": 20}}
+    asked = cloud.post("tools/call", params).result
+    assert asked["resultType"] == "input_required"
+    made = cloud.post(
+        "tools/call",
+        {
+            **params,
+            "requestState": asked["requestState"],
+            "inputResponses": {"hall": {"action": "accept", "content": {"hall": "great"}}},
+        },
+    ).result
+    assert made["resultType"] == "task"
+    task = cloud.settled(made["taskId"])
+    assert task["status"] == "completed"
+    assert task["result"]["content"][0]["text"] == "20 seats in great"
+
+
 # what is written down
+
+
+def test_a_trace_is_logged_by_every_function_that_works_for_it(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEP-414: the log lines of one call are found by its trace."""
+    log = io.StringIO()
+    monkeypatch.setattr(LOGGER.registered_handler, "stream", log)
+    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    params = {
+        "name": "simulate_savings",
+        "arguments": {"monthly": 1, "years": 1, "share_of_stocks": 0.5, "runs": 100},
+        "_meta": {"traceparent": parent},
+    }
+    task_id = cloud.post("tools/call", params).result["taskId"]
+    cloud.settled(task_id)
+    cloud.get(task_id)
+
+    lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    traced = [line["message"] for line in lines if line.get("traceparent") == parent]
+    assert sorted(traced) == ["answered", "ran"], "the call and its run, and not the poll"
 
 
 def test_no_argument_answer_result_or_token_is_logged(

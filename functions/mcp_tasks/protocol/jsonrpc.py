@@ -33,14 +33,6 @@ class Notification:
     params: dict[str, Any]
 
 
-class MalformedRequest(ProtocolError):
-    """-32600, with the request's id where one could be read, so that the answer can carry it."""
-
-    def __init__(self, message: str, request_id: RequestId | None = None) -> None:
-        super().__init__(ErrorCode.INVALID_REQUEST, message)
-        self.request_id = request_id
-
-
 def decode(body: bytes) -> Any:
     """Read JSON.
 
@@ -81,27 +73,24 @@ def read(message: Any) -> Request | Notification:
     Raises ProtocolError (-32600) when it is not one JSON-RPC 2.0 request or notification.
     """
     if isinstance(message, list):
-        raise MalformedRequest("Batches are not part of MCP: send one message per POST")
+        raise malformed("Batches are not part of MCP: send one message per POST")
     if not isinstance(message, dict):
-        raise MalformedRequest(
-            "The body must be a JSON object: one JSON-RPC request or notification"
-        )
-    raw_id = message.get("id")
-    request_id = raw_id if _is_request_id(raw_id) else None
+        raise malformed("The body must be a JSON object: one JSON-RPC request or notification")
+    request_id = id_of(message)
     if message.get("jsonrpc") != "2.0":
-        raise MalformedRequest('"jsonrpc" must be "2.0"', request_id)
+        raise malformed('"jsonrpc" must be "2.0"')
     method = message.get("method")
     if method is None and ("result" in message or "error" in message):
-        raise MalformedRequest("Clients send requests and notifications, not responses", request_id)
+        raise malformed("Clients send requests and notifications, not responses")
     if not isinstance(method, str) or not method:
-        raise MalformedRequest('"method" must be a non-empty string', request_id)
+        raise malformed('"method" must be a non-empty string')
     params = message.get("params", {})
     if not isinstance(params, dict):
-        raise MalformedRequest('"params" must be an object', request_id)
+        raise malformed('"params" must be an object')
     if "id" not in message:
         return Notification(method, params)
     if request_id is None:
-        raise MalformedRequest('"id" must be a string or an integer, and not null')
+        raise malformed('"id" must be a string or an integer, and not null')
     return Request(request_id, method, params)
 
 
@@ -119,8 +108,15 @@ def error_response(request_id: RequestId | None, error: ProtocolError) -> dict[s
     return response
 
 
-def _is_request_id(value: object) -> bool:
-    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+def malformed(message: str) -> ProtocolError:
+    """-32600."""
+    return ProtocolError(ErrorCode.INVALID_REQUEST, message)
+
+
+def id_of(message: Any) -> RequestId | None:
+    """The id of a message that may be anything, where it has one to answer to."""
+    found = message.get("id") if isinstance(message, dict) else None
+    return found if isinstance(found, (str, int)) and not isinstance(found, bool) else None
 
 
 def _finite(text: str) -> float:

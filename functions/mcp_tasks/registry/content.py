@@ -58,11 +58,12 @@ def resource_contents(uri: str, value: str | bytes, mime_type: str | None = None
 
 def is_block(block: Any) -> bool:
     """Whether a client can read this as a content block."""
-    if not isinstance(block, Mapping) or block.get("type") not in REQUIRED:
+    kind = block.get("type") if isinstance(block, Mapping) else None
+    if not isinstance(kind, str) or kind not in REQUIRED:
         return False
-    if block["type"] == "resource":
+    if kind == "resource":
         return is_contents(block.get("resource"))
-    return all(isinstance(block.get(name), str) for name in REQUIRED[block["type"]])
+    return all(isinstance(block.get(name), str) for name in REQUIRED[kind])
 
 
 def is_contents(contents: Any) -> bool:

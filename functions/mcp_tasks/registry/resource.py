@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from . import schema
 from .completion import Completer, completers
@@ -26,6 +26,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 CacheScope = Literal["public", "private"]
 JSON: Final = "application/json"
+
+_ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(
+    Any,
+    # So that NaN is no silent null, but an error.
+    config=ConfigDict(ser_json_inf_nan="constants"),
+)
 
 
 class NotFound(Exception):
@@ -92,7 +98,7 @@ class Resource:
             return [resource_contents(uri, value, self.mime_type)]
         if isinstance(value, list) and value and all(map(is_contents, value)):
             return value
-        document = TypeAdapter(Any).dump_python(value, mode="json", by_alias=True)
+        document = _ANYTHING.dump_python(value, mode="json", by_alias=True)
         text = json.dumps(document, ensure_ascii=False, allow_nan=False)
         return [resource_contents(uri, text, self.mime_type or JSON)]
 

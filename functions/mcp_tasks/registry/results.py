@@ -17,6 +17,9 @@ MAX_TEXT_COPY: Final = 64_000
 """Characters."""
 
 
+NO_COPY: Final = "The result is in structuredContent:"
+"""How the text begins that stands for a copy too large."""
+
 RESULT_MEMBERS: Final = ("content", "structuredContent", "isError", "_meta")
 
 
@@ -100,7 +103,7 @@ def structured_result(value: Any) -> dict[str, Any]:
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     if len(text) > MAX_TEXT_COPY:
-        text = f"The result is in structuredContent: {len(text)} characters of JSON"
+        text = f"{NO_COPY} {len(text)} characters of JSON"
     return {**text_result(text), "structuredContent": value}
 
 

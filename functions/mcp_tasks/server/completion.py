@@ -29,7 +29,7 @@ def complete_argument(catalogue: Catalogue) -> Method:
         name, typed = argument.get("name"), argument.get("value")
         if not isinstance(name, str) or not isinstance(typed, str):
             raise invalid_params("params.argument.name and .value must be strings")
-        context = call.params.get("context") or {}
+        context = call.params.get("context", {})
         if not isinstance(context, dict):
             raise invalid_params("params.context must be an object")
         others = text_map(context.get("arguments"), "params.context.arguments")

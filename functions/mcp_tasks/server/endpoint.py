@@ -68,6 +68,7 @@ class Endpoint:
     def answer(self, http: HttpRequest) -> HttpAnswer:
         """Answer one POST. Never raises: what goes wrong becomes a JSON-RPC error."""
         revision: Revision = self._revisions.modern
+        body = None
         try:
             body = self._body(http)
             revision = self._revisions.of(body, http.headers)
@@ -75,9 +76,9 @@ class Endpoint:
             if isinstance(body, list) and revision.batches:
                 return self._batch(revision, body, http)
         except ProtocolError as error:
-            return _refused(revision.refusal(error), None)
+            return _refused(revision.refusal(error), jsonrpc.id_of(body))
         except Exception as unexpected:
-            return _unexpected(unexpected, None)
+            return _unexpected(unexpected, jsonrpc.id_of(body))
         return self._one(revision, body, http)
 
     def _body(self, http: HttpRequest) -> Any:
@@ -94,7 +95,7 @@ class Endpoint:
 
     def _one(self, revision: Revision, body: Any, http: HttpRequest) -> HttpAnswer:
         """Answer one message."""
-        request_id = None
+        request_id = jsonrpc.id_of(body)
         notifications: list[dict[str, Any]] = []
         try:
             message = jsonrpc.read(body)
@@ -102,16 +103,13 @@ class Endpoint:
             if isinstance(message, jsonrpc.Notification):
                 # None asks this server for anything; a receiver ignores those it does not know.
                 return HttpAnswer(HTTPStatus.ACCEPTED)
-            request_id = message.id
             result = revision.result(message, http.headers, http.principal, notifications.append)
         except ProtocolError as error:
-            if isinstance(error, jsonrpc.MalformedRequest):
-                request_id = error.request_id
             answer = _refused(revision.refusal(error), request_id)
         except Exception as unexpected:
             answer = _unexpected(unexpected, request_id)
         else:
-            answer = HttpAnswer(HTTPStatus.OK, jsonrpc.result_response(request_id, result))
+            answer = HttpAnswer(HTTPStatus.OK, jsonrpc.result_response(message.id, result))
         if not notifications or not _takes_events(http.headers.get("accept")):
             return answer
         # By the time of the response, a streaming carrier has sent status 200 and the events.
@@ -120,7 +118,7 @@ class Endpoint:
     def _batch(self, revision: Revision, bodies: list[Any], http: HttpRequest) -> HttpAnswer:
         """Answer several messages, one after the other, with one list."""
         if not 0 < len(bodies) <= MAX_BATCH:
-            raise jsonrpc.MalformedRequest(f"A batch holds 1 to {MAX_BATCH} messages")
+            raise jsonrpc.malformed(f"A batch holds 1 to {MAX_BATCH} messages")
         answers = [self._one(revision, body, http) for body in bodies]
         messages = [a.message for a in answers if isinstance(a.message, dict)]
         if not messages:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -13,6 +14,12 @@ class Confirm(BaseModel):
     """A form."""
 
     sure: bool
+
+
+class Hall(BaseModel):
+    """Another form."""
+
+    hall: str
 
 
 class Counted(BaseModel):
@@ -40,3 +47,25 @@ def wait(task: TaskContext) -> str:
 def nosy(task: TaskContext) -> str:
     """Ask, and yet not run as a task."""
     return str(task.ask("Really?", Confirm).sure)
+
+
+@tool(
+    task="optional",
+    input_schema={"type": "object", "properties": {"text": {"maxLength": 5}}},
+)
+def anything(arguments: dict[str, Any]) -> str:
+    """Take what a schema of its author's own allows."""
+    return ", ".join(sorted(arguments))
+
+
+def which_hall(task: TaskContext, seats: int) -> None:
+    """What has to be known before there is a task."""
+    if seats > 10:
+        task.ask("Which hall?", Hall, key="hall")
+
+
+@tool(task="optional", ask_first=which_hall)
+def book(task: TaskContext, seats: int, name: str = "") -> str:
+    """Book seats; many of them only in a hall that somebody chooses first."""
+    hall = task.ask("Which hall?", Hall, key="hall").hall if seats > 10 else "small"
+    return f"{seats} seats in {hall}"

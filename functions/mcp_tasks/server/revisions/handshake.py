@@ -187,15 +187,13 @@ def object_output_only(definition: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_text(result: dict[str, Any]) -> dict[str, Any]:
     """A CallToolResult without structured content, which its text then holds entirely."""
-    structured = result.get("structuredContent")
-    if structured is None:
+    if "structuredContent" not in result:
         return result
-    content = [block for block in result["content"] if block["type"] != "text"]
-    text = json.dumps(structured, ensure_ascii=False)
-    return {
-        **without(result, "structuredContent"),
-        "content": [{"type": "text", "text": text}, *content],
-    }
+    copy = {"type": "text", "text": json.dumps(result["structuredContent"], ensure_ascii=False)}
+    content = [block for block in result["content"] if not _stands_for_structure(block)]
+    if copy not in content:
+        content.append(copy)
+    return {**without(result, "structuredContent"), "content": content}
 
 
 def _shaped(method: Method, shape: Callable[[dict[str, Any]], dict[str, Any]]) -> Method:
@@ -206,6 +204,13 @@ def _shaped(method: Method, shape: Callable[[dict[str, Any]], dict[str, Any]]) -
         return Complete(shape(outcome.result)) if isinstance(outcome, Complete) else outcome
 
     return answer
+
+
+def _stands_for_structure(block: dict[str, Any]) -> bool:
+    """Whether a text says no more than that the structured content was too large for a copy."""
+    from ...registry.results import NO_COPY
+
+    return block["type"] == "text" and str(block["text"]).startswith(NO_COPY)
 
 
 def _set_level(call: Call) -> Complete:

@@ -9,10 +9,12 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 
 from tests.unit.aws import real, refusing
-from tests.unit.stack import TASKS, Stack
+from tests.unit.stack import TASKS, WITH_TASKS, Stack
 
 PARAMS, INTERNAL, CAPABILITY = -32602, -32603, -32021
 NEEDS_TASKS: Final[dict[str, Any]] = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+
+TRACE: Final = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
 
 WITHOUT_TASKS: Final[dict[str, Any]] = {
     "nothing": {},
@@ -65,6 +67,7 @@ def test_a_crash_is_an_internal_error_that_tells_nothing(stack: Stack) -> None:
         ({"text": None}, "text"),
         ({"text": "a", "times": "5"}, "times"),
         ({"text": "a", "times": 1.5}, "times"),
+        ({"text": "a", "times": 1e300}, "times"),
         ({"text": "a", "times": True}, "times"),
         ({"text": "a", "tiems": 2}, "tiems"),
     ],
@@ -77,6 +80,23 @@ def test_bad_arguments_are_a_result_that_names_the_field(
     assert answer.status == 200
     assert answer.result["isError"] is True
     assert f"{field}:" in answer.result["content"][0]["text"]
+
+
+def test_an_integer_may_be_written_with_a_fraction_of_zero(stack: Stack) -> None:
+    """JSON Schema 2020-12, "type": an integer is any number with a zero fractional part."""
+    assert stack.call("echo", {"text": "a", "times": 3.0}).result["content"][0]["text"] == "aaa"
+
+
+def test_a_schema_of_the_authors_own_is_what_arguments_are_checked_against(stack: Stack) -> None:
+    given = {"text": "short", "else": 1}
+    assert stack.call("anything", given, capabilities={}).result["content"][0]["text"] == (
+        "else, text"
+    )
+    refused = stack.call("anything", {"text": "hunter2"})
+    assert refused.result["isError"] is True
+    assert "text:" in refused.result["content"][0]["text"]
+    assert "hunter2" not in json.dumps(refused.message)
+    assert stack.calls.made == []
 
 
 def test_a_bad_argument_is_not_repeated_in_the_error(stack: Stack) -> None:
@@ -134,12 +154,53 @@ def test_a_task_is_readable_before_its_handle_is_returned(stack: Stack) -> None:
     assert stack.task(task_id)["status"] == "working"
 
 
-def test_the_execution_gets_the_arguments_byte_for_byte_the_same_each_time(stack: Stack) -> None:
+def inputs(stack: Stack) -> list[str]:
+    """What the executions were started with."""
+    starts = [call for call in stack.calls.made if call.operation == "start_execution"]
+    return [start.arguments["input"] for start in starts]
+
+
+@pytest.mark.parametrize("tool", ["count", "anything"])
+def test_the_execution_gets_an_input_byte_for_byte_the_same_each_time(
+    stack: Stack, tool: str
+) -> None:
     """A start that is repeated must carry the same input, or AWS refuses it."""
-    stack.call("count", {"upto": 3, "ask": True})
-    stack.call("count", {"ask": True, "upto": 3})
-    first, second = (c for c in stack.calls.made if c.operation == "start_execution")
-    assert first.arguments["input"] == second.arguments["input"] == '{"ask":true,"upto":3}'
+    arguments = {"upto": 3, "ask": True}
+    stack.call(tool, arguments)
+    stack.call(tool, dict(reversed(arguments.items())))
+    first, second = inputs(stack)
+    assert first == second
+
+
+def test_a_functions_execution_knows_all_that_its_worker_needs(stack: Stack) -> None:
+    capabilities = {**WITH_TASKS, "roots": {}}
+    params = {"name": "count", "arguments": {"upto": 3}, "_meta": TRACE}
+    stack.post("tools/call", params, capabilities=capabilities)
+    (text,) = inputs(stack)
+    assert json.loads(text) == {
+        "arguments": {"upto": 3},
+        "answers": {},
+        "client_can": ["form", "roots"],
+        "trace": TRACE,
+    }
+
+
+def test_a_workflows_input_is_its_arguments(stack: Stack) -> None:
+    """Whoever writes one needs to know nothing of MCP."""
+    stack.call("review", {"text": "a"})
+    assert [json.loads(text) for text in inputs(stack)] == [{"text": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "more"),
+    [("review", {"text": "a"}, {"_meta": TRACE}), ("orders", {"item": "tea"}, {})],
+)
+def test_a_trace_goes_beside_a_workflows_arguments_and_not_to_a_strangers(
+    stack: Stack, tool: str, arguments: dict[str, Any], more: dict[str, Any]
+) -> None:
+    """SEP-414. A state machine that existed before may refuse what it does not know."""
+    stack.post("tools/call", {"name": tool, "arguments": arguments, "_meta": TRACE})
+    assert [json.loads(text) for text in inputs(stack)] == [{**arguments, **more}]
 
 
 @pytest.mark.parametrize("tool", ["wait", "review", "orders"])
@@ -166,34 +227,28 @@ def test_an_optional_task_runs_within_the_request_for_a_client_without_the_exten
     assert stack.calls.made == []
 
 
-@pytest.mark.parametrize("elicitation", [{}, {"url": {}}])
-def test_a_task_remembers_whether_its_client_can_be_asked(
-    stack: Stack, elicitation: dict[str, Any]
+@pytest.mark.parametrize(
+    ("capabilities", "accepts"),
+    [
+        ({}, set()),
+        ({"elicitation": {}}, {"form"}),
+        ({"elicitation": {"url": {}}}, {"url"}),
+        ({"elicitation": {"form": {}}, "sampling": {}, "roots": {}}, {"form", "sampling", "roots"}),
+    ],
+)
+def test_a_task_remembers_what_its_client_can_be_asked_for(
+    stack: Stack, capabilities: dict[str, Any], accepts: set[str]
 ) -> None:
     """By the time it asks, the request and its capabilities are gone."""
-    capabilities = {"extensions": {TASKS: {}}, "elicitation": elicitation}
+    capabilities = {"extensions": {TASKS: {}}, **capabilities}
     stack.created("count", {"upto": 1}, capabilities=capabilities)
     (row,) = stack.rows
-    assert row["acceptsForms"] == {"BOOL": elicitation == {}}
+    assert set(row["accepts"]["M"]) == accepts
 
 
 def test_settings_of_the_extension_are_ignored(stack: Stack) -> None:
     capabilities = {"extensions": {TASKS: {"later": True}}}
     assert stack.created("count", {"upto": 1}, capabilities=capabilities)
-
-
-def test_a_question_within_the_request_needs_the_extension(stack: Stack) -> None:
-    """Only a task can ask; a client that knows none is told what it lacks."""
-    answer = stack.call("count", {"upto": 3, "ask": True}, capabilities={"elicitation": {}})
-    assert (answer.status, answer.code) == (400, CAPABILITY)
-    assert answer.error["data"] == NEEDS_TASKS
-
-
-def test_a_question_of_a_tool_that_never_runs_as_a_task_is_the_servers_fault(stack: Stack) -> None:
-    """-32021 would name an extension that the client declared."""
-    answer = stack.call("nosy")
-    assert (answer.status, answer.code) == (500, INTERNAL)
-    assert "nosy" in answer.error["message"]
 
 
 def test_bad_arguments_leave_no_row_and_start_nothing(stack: Stack) -> None:
@@ -221,6 +276,97 @@ def test_a_task_keeps_an_earlier_designs_parameter_out(stack: Stack) -> None:
     assert stack.post("tools/call", params).result["ttlMs"] == 3_600_000
     without = stack.post("tools/call", params, capabilities={})
     assert without.result["resultType"] == "complete"
+
+
+# questions within the request
+
+
+ASKING: Final[dict[str, tuple[str, dict[str, Any], Any]]] = {
+    "an optional task for a client without tasks": (
+        "count",
+        {"upto": 3, "ask": True},
+        {"elicitation": {}},
+    ),
+    "a tool that never runs as a task": ("nosy", {}, WITH_TASKS),
+}
+
+
+@pytest.mark.parametrize(("tool", "arguments", "capabilities"), ASKING.values(), ids=ASKING)
+def test_a_tool_asks_within_the_request(
+    stack: Stack, tool: str, arguments: dict[str, Any], capabilities: Any
+) -> None:
+    """mrtr.mdx, "Basic Workflow": the client repeats the request with its answers."""
+    params = {"name": tool, "arguments": arguments}
+    asked = stack.post("tools/call", params, capabilities=capabilities)
+    assert asked.status == 200
+    ((key, request),) = asked.result["inputRequests"].items()
+    assert request["method"] == "elicitation/create"
+    yes = {key: {"action": "accept", "content": {"sure": True}}}
+    answered = stack.repeat("tools/call", params, asked, yes, capabilities=capabilities)
+    assert answered.result["resultType"] == "complete"
+    assert "isError" not in answered.result
+    assert stack.rows == []
+
+
+@pytest.mark.parametrize(("tool", "arguments", "capabilities"), ASKING.values(), ids=ASKING)
+def test_a_client_that_cannot_be_asked_is_told_what_it_lacks(
+    stack: Stack, tool: str, arguments: dict[str, Any], capabilities: Any
+) -> None:
+    """mrtr.mdx, "Server Requirements": only what the client declared."""
+    cannot = {**capabilities, "elicitation": {"url": {}}}
+    answer = stack.call(tool, arguments, capabilities=cannot)
+    assert (answer.status, answer.code) == (400, CAPABILITY)
+    assert answer.error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+    assert stack.calls.made == []
+
+
+def test_a_declined_question_within_the_request_is_a_tool_error(stack: Stack) -> None:
+    params = {"name": "nosy", "arguments": {}}
+    asked = stack.post("tools/call", params)
+    answer = stack.repeat("tools/call", params, asked, {"answer": {"action": "decline"}})
+    assert answer.result["isError"] is True
+    assert "decline" in answer.result["content"][0]["text"]
+
+
+# questions before there is a task
+
+
+HALL: Final = {"hall": {"action": "accept", "content": {"hall": "great"}}}
+
+
+def test_what_has_to_be_known_first_is_asked_before_there_is_a_task(stack: Stack) -> None:
+    """tasks.md, "Task Creation": the rounds of the request end before CreateTaskResult."""
+    params = {"name": "book", "arguments": {"seats": 20, "name": "Ada"}}
+    asked = stack.post("tools/call", params)
+    assert list(asked.result["inputRequests"]) == ["hall"]
+    assert stack.rows == []
+    made = stack.repeat("tools/call", params, asked, HALL)
+    assert made.result["resultType"] == "task"
+    (text,) = inputs(stack)
+    assert json.loads(text)["answers"] == HALL
+
+
+def test_what_is_known_is_not_asked_first(stack: Stack) -> None:
+    stack.created("book", {"seats": 2})
+    (text,) = inputs(stack)
+    assert json.loads(text)["answers"] == {}
+
+
+def test_who_declines_what_has_to_be_known_first_gets_no_task(stack: Stack) -> None:
+    params = {"name": "book", "arguments": {"seats": 20}}
+    asked = stack.post("tools/call", params)
+    answer = stack.repeat("tools/call", params, asked, {"hall": {"action": "cancel"}})
+    assert answer.result["isError"] is True
+    assert stack.rows == []
+    assert inputs(stack) == []
+
+
+def test_without_tasks_the_same_tool_asks_within_the_request(stack: Stack) -> None:
+    capabilities: dict[str, Any] = {"elicitation": {}}
+    params = {"name": "book", "arguments": {"seats": 20}}
+    asked = stack.post("tools/call", params, capabilities=capabilities)
+    answer = stack.repeat("tools/call", params, asked, HALL, capabilities=capabilities)
+    assert answer.result["content"][0]["text"] == "20 seats in great"
 
 
 # when AWS does not do as it is told
