@@ -194,6 +194,11 @@ class WorkflowTool(Tool):
             )
         if self.steps or self.state_permissions:
             raise ValueError(f"{self.name}: a state machine that exists already has its own steps")
+        if self.ask_first is not None:
+            raise ValueError(
+                f"{self.name}: a state machine that exists already gets its arguments and nothing "
+                "else, so ask_first would ask in vain"
+            )
 
 
 @overload
