@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..registry.catalogue import Catalogue
 from .call import Method, MethodTable
@@ -21,3 +22,14 @@ class Offer:
     complete_argument: Method
     tasks: MethodTable
     """The methods of the tasks extension."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """ServerCapabilities, as far as all revisions share them: what there is, is declared."""
+        found: dict[str, Any] = {"tools": {}, "logging": {}}
+        if self.catalogue.resources:
+            found["resources"] = {}
+        if self.catalogue.prompts:
+            found["prompts"] = {}
+        if self.catalogue.resources or self.catalogue.prompts:
+            found["completions"] = {}
+        return found

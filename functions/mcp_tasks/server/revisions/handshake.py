@@ -149,18 +149,10 @@ class HandshakeRevision(Revision):
 
     def _initialize(self) -> Method:
         """`initialize` (lifecycle.mdx, "Initialization")."""
-        catalogue = self.offer.catalogue
-        capabilities: dict[str, Any] = {"tools": {}, "logging": {}}
-        if catalogue.resources:
-            capabilities["resources"] = {}
-        if catalogue.prompts:
-            capabilities["prompts"] = {}
-        if catalogue.resources or catalogue.prompts:
-            capabilities["completions"] = {}
         result = Complete(
             {
                 "protocolVersion": self.version,
-                "capabilities": capabilities,
+                "capabilities": self.offer.capabilities(),
                 "serverInfo": dict(self.offer.server_info),
             }
         )

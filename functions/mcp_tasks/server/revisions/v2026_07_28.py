@@ -100,19 +100,8 @@ class Revision20260728(Revision):
 
     def _discover(self) -> Any:
         """`server/discover`, built once."""
-        catalogue = self.offer.catalogue
-        capabilities: dict[str, Any] = {
-            "tools": {},
-            "logging": {},
-            # Exactly {}: one client reads any other settings object as "no tasks".
-            "extensions": {EXTENSION: {}},
-        }
-        if catalogue.resources:
-            capabilities["resources"] = {}
-        if catalogue.prompts:
-            capabilities["prompts"] = {}
-        if catalogue.resources or catalogue.prompts:
-            capabilities["completions"] = {}
+        # Exactly {}: one client reads any other settings object as "no tasks".
+        capabilities = {**self.offer.capabilities(), "extensions": {EXTENSION: {}}}
         outcome = Complete(
             {
                 "supportedVersions": list(SUPPORTED),
