@@ -176,7 +176,8 @@ class Stack:
         *notifications, message = messages_of(response)
         wire.check_notifications(notifications, revision)
         if isinstance(message, list):
-            methods = {request.get("id"): request.get("method", "") for request in json.loads(body)}
+            sent = [request for request in json.loads(body) if isinstance(request, dict)]
+            methods = {request.get("id"): request.get("method", "") for request in sent}
             for one in message:
                 wire.check(methods.get(one.get("id"), ""), one, revision)
             first, batch = message[0], message

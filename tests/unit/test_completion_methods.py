@@ -167,6 +167,7 @@ def test_the_other_arguments_may_be_none(server: Stack, context: Any) -> None:
 def test_a_crash_says_nothing_of_why(server: Stack) -> None:
     crashed = complete(server, PAGE, "page", "", {"arguments": {"language": "xx"}})
     assert (crashed.status, crashed.code) == (500, -32603)
+    assert crashed.error["message"] == "The completion failed: KeyError"
     assert "hunter2" not in json.dumps(crashed.message)
 
 

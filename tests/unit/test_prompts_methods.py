@@ -149,12 +149,13 @@ def test_the_header_repeats_the_name(server: Stack, header: str | None) -> None:
 def test_a_crash_says_nothing_of_why(server: Stack) -> None:
     crashed = get(server, "failing", how=SECRET)
     assert (crashed.status, crashed.code) == (500, INTERNAL)
+    assert crashed.error["message"] == "The prompt failed: KeyError"
     assert SECRET not in json.dumps(crashed.message)
 
 
 def test_a_prompt_may_say_itself_why_there_is_none(server: Stack) -> None:
     refused = get(server, "failing", how="tool")
-    assert refused.code == INTERNAL
+    assert (refused.status, refused.code) == (400, INVALID_PARAMS)
     assert refused.error["message"] == "There are no words for this"
 
 

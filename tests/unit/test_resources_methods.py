@@ -165,16 +165,17 @@ def test_the_header_repeats_the_uri(server: Stack, header: str | None) -> None:
     assert (refused.status, refused.code) == (400, -32020)
 
 
-@pytest.mark.parametrize("how", [SECRET, "nan"])
-def test_a_crash_says_nothing_of_why(server: Stack, how: str) -> None:
+@pytest.mark.parametrize(("how", "error"), [(SECRET, "KeyError"), ("nan", "ValueError")])
+def test_a_crash_says_nothing_of_why(server: Stack, how: str, error: str) -> None:
     crashed = read(server, f"broken://{how}")
     assert (crashed.status, crashed.code) == (500, INTERNAL)
+    assert crashed.error["message"] == f"The resource failed: {error}"
     assert SECRET not in json.dumps(crashed.message)
 
 
 def test_a_resource_may_say_itself_why_it_cannot_be_read(server: Stack) -> None:
     refused = read(server, "broken://tool")
-    assert refused.code == INTERNAL
+    assert (refused.status, refused.code) == (400, INVALID_PARAMS)
     assert refused.error["message"] == "This one is being written"
 
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from .errors import ErrorCode, ProtocolError
 
 RequestId = str | int
+
+MAX_DEPTH: Final = 100
+"""Of arrays and objects: whatever reads or writes JSON recursively can take so much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +62,13 @@ def decode(body: bytes) -> Any:
             f"The body is not JSON: {error.msg} (line {error.lineno}, column {error.colno})",
         ) from None
     except RecursionError:
-        raise ProtocolError(ErrorCode.PARSE_ERROR, "The body is nested too deeply") from None
+        raise _too_deep() from None
     except ValueError:  # NaN, Infinity, and integers beyond the interpreter's digit limit
         raise ProtocolError(
             ErrorCode.PARSE_ERROR, "The body contains a number that JSON does not have"
         ) from None
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(message) > MAX_DEPTH:
+        raise _too_deep()
     return message
 
 
@@ -117,6 +122,26 @@ def id_of(message: Any) -> RequestId | None:
     """The id of a message that may be anything, where it has one to answer to."""
     found = message.get("id") if isinstance(message, dict) else None
     return found if isinstance(found, (str, int)) and not isinstance(found, bool) else None
+
+
+def _depth(message: Any) -> int:
+    """How deep arrays and objects are nested, without recursion."""
+    depth, level = 0, [message]
+    while level:
+        containers = [value for value in level if isinstance(value, (list, dict))]
+        depth += bool(containers)
+        level = [
+            child
+            for value in containers
+            for child in (value.values() if isinstance(value, dict) else value)
+        ]
+    return depth
+
+
+def _too_deep() -> ProtocolError:
+    return ProtocolError(
+        ErrorCode.PARSE_ERROR, f"The body is nested deeper than {MAX_DEPTH} levels"
+    )
 
 
 def _finite(text: str) -> float:

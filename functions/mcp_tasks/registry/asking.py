@@ -23,7 +23,8 @@ class ToolError(Exception):
     """The tool could not do what was asked; the message is for the caller, who may be a model.
 
     It becomes a tool result with `isError: true`, never a failed task (tools.mdx, "Error
-    Handling"). Any other exception is a crash, and its message stays on the server.
+    Handling"); in a prompt or a resource, the message of a JSON-RPC error. Any other exception is a
+    crash, and its message stays on the server.
     """
 
 

@@ -124,6 +124,8 @@ def resource(
 
     Args:
         uri: the resource's URI, or a template: `{name}` matches up to the next `/`, `{+name}` on.
+            Values are percent-decoded, so either may hold `/` and `..`: check one that becomes a
+            path or a key.
         complete: values for the template's variables, for `completion/complete`: a list, or a
             function of what was typed and of the variables so far. Enums and Literals need none.
         fresh_for: how long clients may keep what they read, `ttlMs`.

@@ -1,8 +1,9 @@
 """URI templates, and the URIs that match them (RFC 6570, levels 1 and 2).
 
 `{name}` stands for a run of characters without `/`, `?` and `#`; `{+name}` for one with them. Both
-are percent-decoded. The other operators of the RFC expand lists and queries, which no URI can be
-read back from without doubt; they are refused.
+end where the text behind them begins for the first time, and are percent-decoded. The other
+operators of the RFC expand lists and queries, which cannot be read back from a URI without doubt;
+they are refused.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ class UriTemplate:
             r"[{}]", _EXPRESSION.sub("", text)
         ):
             raise ValueError(f"{text!r} is not a URI, or a template of one")
-        pattern, end = "", 0
-        for expression in _EXPRESSION.finditer(text):
+        expressions = list(_EXPRESSION.finditer(text))
+        starts = [e.start() for e in expressions] + [len(text)]
+        pattern = re.escape(text[: starts[0]])
+        for expression, end in zip(expressions, starts[1:], strict=True):
             variable = _VARIABLE.fullmatch(expression[1])
             if variable is None:
                 raise ValueError(f"{text!r}: {expression[0]} is neither {{name}} nor {{+name}}")
@@ -35,10 +38,14 @@ class UriTemplate:
             if name in self.variables:
                 raise ValueError(f"{text!r}: {name} occurs twice")
             self.variables.append(name)
-            pattern += re.escape(text[end : expression.start()])
-            pattern += f"(?P<{name}>.+)" if reserved else f"(?P<{name}>[^/?#]+)"
-            end = expression.end()
-        self._pattern = re.compile(pattern + re.escape(text[end:]), re.DOTALL)
+            literal = text[expression.end() : end]
+            last = expression is expressions[-1]
+            if not literal and not last:
+                raise ValueError(f"{text!r}: nothing says where {name} ends")
+            part = f"(?P<{name}>{'.' if reserved else '[^/?#]'}+?){re.escape(literal)}"
+            # Atomic: the first end that fits is the only one, or matching takes for ever.
+            pattern += part if last else f"(?>{part})"
+        self._pattern = re.compile(pattern, re.DOTALL)
 
     def match(self, uri: str) -> dict[str, str] | None:
         """The variables' values in a URI, or None when it does not match."""

@@ -38,6 +38,8 @@ def complete_argument(catalogue: Catalogue) -> Method:
             raise invalid_params(f"Unknown argument: {name[:64]}")
         with guarded("completion"):
             values = list(islice(completer(typed, others), MAX_COUNTED + 1))
+            if not all(isinstance(value, str) for value in values):
+                raise TypeError(name)
         completion: dict[str, Any] = {
             "values": values[:MAX_VALUES],
             "hasMore": len(values) > MAX_VALUES,

@@ -7,7 +7,6 @@ before all have passed: Origin, Host, size, JSON, revision, JSON-RPC, and then t
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -180,11 +179,12 @@ def _unexpected(exception: Exception, request_id: jsonrpc.RequestId | None) -> H
 
 def _takes_events(accept: str | None) -> bool:
     """Clients list both types ("Sending Messages"); one that does not gets the result alone."""
-    return accept is None or any(t in accept for t in ("text/event-stream", "text/*", "*/*"))
+    taken = ("text/event-stream", "text/*", "*/*")
+    return accept is None or any(kind in accept.lower() for kind in taken)
 
 
 def _decoded(body: str) -> bytes:
     try:
         return base64.b64decode(body, validate=True)
-    except binascii.Error:
+    except ValueError:
         return body.encode("utf-8", "replace")  # not Base64 after all: the JSON parser will say so

@@ -6,7 +6,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from ..protocol.errors import ErrorCode, ProtocolError, invalid_params
+from ..protocol.errors import invalid_params
 from ..registry.catalogue import Catalogue
 from .call import Call, Complete, InputNeeded, Method, Outcome
 from .rounds import Rounds
@@ -44,7 +44,7 @@ def get_prompt(catalogue: Catalogue, rounds: Rounds) -> Method:
         try:
             result = rounds.run(call, entry.name, arguments, get)
         except ToolError as error:
-            raise ProtocolError(ErrorCode.INTERNAL_ERROR, str(error)) from None
+            raise invalid_params(str(error)) from None
         return result if isinstance(result, InputNeeded) else Complete(result)
 
     return answer

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from aws_lambda_powertools import Logger
 
-from ..protocol.errors import ErrorCode, ProtocolError, invalid_params
+from ..protocol.errors import invalid_params
 from ..registry.catalogue import Catalogue
 from .call import Call, Complete, InputNeeded, Method, Outcome, ResourceNotFound
 from .rounds import Rounds
@@ -43,7 +43,7 @@ def read_resource(catalogue: Catalogue, rounds: Rounds) -> Method:
         except NotFound:
             raise ResourceNotFound(uri) from None
         except ToolError as error:
-            raise ProtocolError(ErrorCode.INTERNAL_ERROR, str(error)) from None
+            raise invalid_params(str(error)) from None
         if isinstance(contents, InputNeeded):
             return contents
         # caching.mdx, "Cache Key": what depends on answers must not be cached.

@@ -67,5 +67,4 @@ sail = workflow_tool(
     description="Travel with somebody else's workflow.",
     arguments=Journey,
     state_machine_arn="arn:aws:states:us-east-1:123456789012:stateMachine:sail",
-    ask_first=confirm,
 )
