@@ -17,6 +17,7 @@ from . import schema
 from .completion import Completer, completers
 from .content import ContentBlock, is_block, text
 from .context import TaskContext
+from .definition import shown
 from .tool import DECLARATION
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -64,26 +65,23 @@ class Prompt:
 
     def definition(self) -> dict[str, Any]:
         """The prompt as `prompts/list` shows it (prompts.mdx, "Data Types")."""
-        definition: dict[str, Any] = {"name": self.name}
-        if self.title:
-            definition["title"] = self.title
-        if self.description:
-            definition["description"] = self.description
-        arguments = []
-        for name, field in schema.parameters(self.arguments).items():
-            argument: dict[str, Any] = {"name": name}
-            if field.title:
-                argument["title"] = field.title
-            if field.description:
-                argument["description"] = field.description
-            arguments.append({**argument, "required": field.is_required()})
-        if arguments:
-            definition["arguments"] = arguments
-        if self.icons:
-            definition["icons"] = [dict(icon) for icon in self.icons]
-        if self.meta:
-            definition["_meta"] = dict(self.meta)
-        return definition
+        arguments = [
+            {
+                **shown(
+                    name=name, title=field.title, description=field.description, icons=(), meta={}
+                ),
+                "required": field.is_required(),
+            }
+            for name, field in schema.parameters(self.arguments).items()
+        ]
+        return shown(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            arguments=arguments,
+            icons=self.icons,
+            meta=self.meta,
+        )
 
     def check_arguments(self, arguments: Mapping[str, str]) -> dict[str, Any]:
         """Arguments as the function's types. Raises schema.InvalidArguments."""

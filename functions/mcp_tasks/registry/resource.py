@@ -19,6 +19,7 @@ from . import schema
 from .completion import Completer, completers
 from .content import is_contents, resource_contents
 from .context import TaskContext
+from .definition import shown
 from .tool import DECLARATION
 from .uri_template import UriTemplate
 
@@ -60,23 +61,16 @@ class Resource:
 
     def definition(self) -> dict[str, Any]:
         """The resource or template as the lists show it (resources.mdx, "Data Types")."""
-        definition: dict[str, Any] = {
-            "uriTemplate" if self.uri.variables else "uri": self.uri.text,
-            "name": self.name,
-        }
-        if self.title:
-            definition["title"] = self.title
-        if self.description:
-            definition["description"] = self.description
-        if self.mime_type:
-            definition["mimeType"] = self.mime_type
-        if self.annotations:
-            definition["annotations"] = dict(self.annotations)
-        if self.icons:
-            definition["icons"] = [dict(icon) for icon in self.icons]
-        if self.meta:
-            definition["_meta"] = dict(self.meta)
-        return definition
+        return shown(
+            **{"uriTemplate" if self.uri.variables else "uri": self.uri.text},
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            mimeType=self.mime_type,
+            annotations=self.annotations,
+            icons=self.icons,
+            meta=self.meta,
+        )
 
     def read(
         self, uri: str, variables: Mapping[str, str], task: TaskContext

@@ -24,6 +24,7 @@ from pydantic import BaseModel, TypeAdapter
 from ..protocol.headers import MirroredParameter, mirrored_parameters
 from . import results, schema
 from .context import TaskContext
+from .definition import shown
 
 AskFirst = Callable[..., Any]
 """A function that asks, within the request, before the call becomes a task."""
@@ -105,22 +106,21 @@ class Tool:
 
     def definition(self) -> dict[str, Any]:
         """The tool as `tools/list` shows it (tools.mdx, "Data Types")."""
-        definition: dict[str, Any] = {"name": self.name}
-        if self.title:
-            definition["title"] = self.title
-        definition["description"] = self.description
-        definition["inputSchema"] = self.input_schema
+        output: dict[str, Any] | None = None
         if isinstance(self.result, schema.WrittenSchema):
-            definition["outputSchema"] = self.result.schema
+            output = self.result.schema
         elif self.result is not None:
-            definition["outputSchema"] = schema.result_schema(self.result)
-        if self.annotations:
-            definition["annotations"] = dict(self.annotations)
-        if self.icons:
-            definition["icons"] = [dict(icon) for icon in self.icons]
-        if self.meta:
-            definition["_meta"] = dict(self.meta)
-        return definition
+            output = schema.result_schema(self.result)
+        return shown(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            inputSchema=self.input_schema,
+            outputSchema=output,
+            annotations=self.annotations,
+            icons=self.icons,
+            meta=self.meta,
+        )
 
     def check_arguments(self, arguments: Any) -> dict[str, Any]:
         """Arguments as the tool's types. Raises schema.InvalidArguments naming each bad field."""
