@@ -30,8 +30,8 @@ def allow_executions(
         )
 
 
-def allow_declared(role: iam.IRole, tool: str, statements: Iterable[Mapping[str, Any]]) -> None:
-    """Allow what a tool declares as its permissions.
+def allow_declared(role: iam.IRole, name: str, statements: Iterable[Mapping[str, Any]]) -> None:
+    """Allow what a tool, a resource or a prompt declares as its permissions.
 
     A `*` in a resource is accepted as declared. One in an action is not, and fails the synth.
     Raises ValueError when a declaration is not a policy statement.
@@ -40,10 +40,10 @@ def allow_declared(role: iam.IRole, tool: str, statements: Iterable[Mapping[str,
         try:
             _add(role, statement)
         except TypeError as error:
-            raise ValueError(f"{tool}: permissions {statement!r}: {error}") from None
+            raise ValueError(f"{name}: permissions {statement!r}: {error}") from None
         for resource in statement.get("resources", ()):
             if "*" in resource:
-                reason = f"The tool {tool} declares it in its permissions"
+                reason = f"{name} declares it in its permissions"
                 acknowledge_wildcard(role, resource, reason)
 
 
