@@ -20,10 +20,11 @@ ONE_YEAR: Final = timedelta(days=365)
 """How long an execution may run (Step Functions developer guide, "Quotas")."""
 TRACE: Final = (
     "{% $exists($states.context.Execution.Input._meta) "
-    "? $merge($sift($states.context.Execution.Input._meta, function($v, $k) { $k != 'answers' })) "
+    "? $merge([{}, $sift($states.context.Execution.Input._meta, "
+    "function($v, $k) { $k != 'answers' })]) "
     ": {} %}"
 )
-"""`$merge`, because `$sift` finds nothing at all where it leaves nothing."""
+"""Where `$sift` leaves nothing it finds nothing at all, which would be an error."""
 _PLACEHOLDER: Final = re.compile(r"\$\{(\w+)\}")
 """What CloudFormation replaces; JSONata's `${key: value}` is something else."""
 

@@ -307,8 +307,9 @@ def test_an_author_s_own_trace_is_kept(tmp_path: Path, state: dict[str, Any]) ->
         ({"text": "a", "_meta": TRACE}, TRACE),
         ({"text": "a"}, {}),
         ({"text": "a", "_meta": {**TRACE, "answers": {"sure": {"action": "accept"}}}}, TRACE),
+        ({"text": "a", "_meta": {"answers": {"sure": {"action": "accept"}}}}, {}),
     ],
-    ids=["a trace", "none", "a trace and answers"],
+    ids=["a trace", "none", "a trace and answers", "answers alone"],
 )
 def test_a_step_s_trace_is_the_call_s(
     tmp_path: Path, execution_input: dict[str, Any], trace: dict[str, Any]

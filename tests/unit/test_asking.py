@@ -347,3 +347,27 @@ def test_each_way_to_ask_has_a_key_unless_it_is_given_one() -> None:
         assert set(questions(function, **answers)) == {key}
         answers[key] = answer
     function(TaskContext(answers=answers))
+
+
+def test_a_key_is_for_one_question() -> None:
+    """The answer to the first would be taken for one to the second, which nobody was asked."""
+    task = TaskContext(answers={"answer": {"action": "accept", "content": {"sure": True}}})
+
+    class Sure(BaseModel):
+        sure: bool
+
+    assert task.ask("Delete it?", Sure).sure
+    assert task.ask("Delete it?", Sure).sure, "the same question again is no other"
+    with pytest.raises(ValueError, match="its own"):
+        task.ask("Its backups, too?", Sure)
+
+
+@pytest.mark.parametrize(
+    "more", [{"tools": []}, {"toolChoice": {"mode": "auto"}}, {"includeContext": "allServers"}]
+)
+def test_a_model_is_not_asked_for_what_sampling_alone_does_not_declare(
+    more: dict[str, Any],
+) -> None:
+    """client/sampling.mdx, "Capabilities"."""
+    with pytest.raises(InvalidQuestion, match="tools"):
+        AskModel("x", more=more).question()

@@ -19,6 +19,7 @@ from mcp_tasks.tasks.inputs import (
     RootsQuestion,
     SamplingQuestion,
     UrlQuestion,
+    check_size,
     kinds,
     open_ask,
     question,
@@ -298,3 +299,11 @@ def test_the_state_gets_answers_by_its_own_names() -> None:
     fully = replace(ask, answers={one: accept(sure=True), two: {"action": "decline"}})
     assert fully.outstanding == {}
     assert fully.output() == {"one": accept(sure=True), "two": {"action": "decline"}}
+
+
+def test_what_a_task_holds_of_answers_has_a_limit() -> None:
+    """Its row has to hold them beside the execution's input."""
+    largest = {"action": "accept", "content": {"text": "x" * (MAX_ANSWER - 100)}}
+    check_size([largest, {"action": "decline"}])
+    with pytest.raises(InvalidAnswer, match="together"):
+        check_size([largest, largest, largest])

@@ -98,3 +98,11 @@ def test_any_other_host_is_not(host: str | None) -> None:
 @pytest.mark.parametrize("host", [None, "", "anything.example"])
 def test_every_host_is_answered_unless_one_is_named(host: str | None) -> None:
     check_host(host, [])
+
+
+def test_only_a_star_stands_for_more_than_itself() -> None:
+    """An IPv6 address is written in brackets, which are a set of characters to a shell."""
+    check_origin("http://[::1]:3000", ["http://[::1]:*"])
+    for pattern in ("http://[:1]:3000", "http://a.example.co?", "http://a.example.[a-z]om"):
+        with pytest.raises(ProtocolError):
+            check_origin("http://a.example.com", [pattern])

@@ -58,7 +58,7 @@ def test_every_parameter_but_the_context_completes() -> None:
         ("color", ["red", "green", "dark-red"]),
         ("finish", ["matte", "glossy"]),
         ("fixed", ["one"]),
-        ("size", []),  # not text
+        ("size", ["1", "2"]),  # sent as text, like every argument
         ("note", []),
         ("copy", []),
     ],

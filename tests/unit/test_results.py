@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, TypeAdapter
 
 from mcp_tasks import TaskContext, ToolResult, tool
+from mcp_tasks.json_schema import Mismatch
 from mcp_tasks.registry.results import (
     MAX_TEXT_COPY,
     error_result,
@@ -20,7 +21,7 @@ from mcp_tasks.registry.results import (
     text_result,
     workflow_output,
 )
-from mcp_tasks.registry.schema import InvalidArguments, WrittenSchema
+from mcp_tasks.registry.schema import WrittenSchema
 from mcp_tasks.registry.tool import DECLARATION
 from tests import wire
 
@@ -109,7 +110,7 @@ def test_content_that_no_client_could_read_is_an_error(block: Any) -> None:
 def test_a_value_is_checked_against_a_written_schema() -> None:
     written = WrittenSchema(WRITTEN_SCHEMA)
     assert checked(returned(WRITTEN, written))["structuredContent"] == WRITTEN
-    with pytest.raises(InvalidArguments, match="born"):
+    with pytest.raises(Mismatch, match=r"^the result: .*born"):
         returned({"fullName": "Ada"}, written)
 
 

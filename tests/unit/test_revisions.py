@@ -12,6 +12,7 @@ import pytest
 
 from mcp_tasks.protocol.headers import Headers
 from mcp_tasks.registry.catalogue import Catalogue
+from mcp_tasks.server import endpoint
 from mcp_tasks.server.endpoint import MAX_BATCH, HttpRequest
 from mcp_tasks.tasks.task import ANYONE
 from tests.unit.aws import Calls
@@ -638,9 +639,9 @@ def test_what_is_no_message_in_a_batch_is_refused_alone(server: Stack) -> None:
     body = json.dumps([5, {**PING, "id": 1}, {"jsonrpc": "2.0", "id": 2}, [PING], None])
     answer = server.server.answer(HttpRequest(Headers({}), body.encode(), ANYONE))
     assert answer.status == 200
-    assert isinstance(answer.message, list)
-    assert [message.get("id") for message in answer.message] == [None, 1, 2, None, None]
-    codes = [message.get("error", {}).get("code") for message in answer.message]
+    messages = json.loads(answer.message or "")
+    assert [message.get("id") for message in messages] == [None, 1, 2, None, None]
+    codes = [message.get("error", {}).get("code") for message in messages]
     assert codes == [INVALID_REQUEST, None, INVALID_REQUEST, INVALID_REQUEST, INVALID_REQUEST]
 
 
@@ -664,3 +665,28 @@ def test_no_other_revision_has_batches(server: Stack, version: str) -> None:
     refused = server.send(json.dumps([{**PING, "id": 1}]), headers, revision=version)
     assert (refused.status, refused.code) == (400, INVALID_REQUEST)
     assert refused.batch is None
+
+
+def test_a_batch_ends_when_its_answer_is_full(
+    server: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lambda would send nothing at all."""
+    monkeypatch.setattr(endpoint, "MAX_ANSWER", 100)
+    answers = batch(server, *[{**PING, "id": i} for i in range(5)]).batch or []
+    assert [answer["id"] for answer in answers] == list(range(5))
+    assert ["error" in answer for answer in answers] == [False, False, True, True, True]
+
+
+def test_a_batch_ends_when_its_time_is_over(server: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint, "BATCH_SECONDS", 0.0)
+    answers = batch(server, {**PING, "id": 1}, {**PING, "id": 2}).batch or []
+    assert all("alone" in answer["error"]["message"] for answer in answers)
+
+
+def test_a_result_that_cannot_be_sent_is_an_error(
+    server: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint, "MAX_ANSWER", 100)
+    answer = server.post("tools/list")
+    assert (answer.status, answer.code) == (500, -32603)
+    assert "too large" in answer.error["message"]

@@ -567,3 +567,32 @@ def test_a_tool_without_questions_becomes_a_task_at_once_and_ignores_a_state(
     params = {"name": "rest", "arguments": {"hours": 1}}
     created = station.post("tools/call", params, capabilities=ALL_AND_TASKS)
     assert created.result["resultType"] == "task"
+
+
+def test_what_asks_first_comes_first_within_a_request_too(station: Stack) -> None:
+    """A client must not get past the question by not declaring tasks, or being an older one."""
+    call = {"name": "fly", "arguments": {"place": "Rome"}}
+    asked = station.post("tools/call", call, capabilities=ALL_KINDS)
+    assert keys(asked) == {"sure"}
+    responses = {"sure": accept(sure=False)}
+    refused = station.repeat("tools/call", call, asked, responses, capabilities=ALL_KINDS)
+    assert said(refused) == "Then not"
+    older = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    headers = {"MCP-Protocol-Version": "2025-06-18"}
+    answer = station.send(json.dumps(older), headers, method="tools/call", revision="2025-06-18")
+    assert answer.code == -32600
+
+
+@pytest.mark.parametrize("tool", ["rest", "depart", "travel"])
+def test_no_client_puts_answers_into_an_execution(station: Stack, tool: str) -> None:
+    arguments = {"place": "Rome", "_meta": {"answers": {"sure": accept(sure=True)}}}
+    refused = station.call(tool, arguments, capabilities=ALL_AND_TASKS)
+    assert (refused.status, refused.code) == (400, INVALID_PARAMS)
+    assert station.rows == []
+
+
+def test_a_state_is_looked_at_even_by_a_tool_that_asks_nothing_first(station: Stack) -> None:
+    call = {"name": "rest", "arguments": {"hours": 1}, "requestState": "garbage"}
+    refused = station.post("tools/call", call, capabilities=ALL_AND_TASKS)
+    assert (refused.status, refused.code) == (400, INVALID_PARAMS)
+    assert station.rows == []

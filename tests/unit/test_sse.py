@@ -170,7 +170,7 @@ def test_each_message_is_one_event_of_one_line(server: Stack) -> None:
 
 @pytest.mark.parametrize("text", ["two\nlines", "a\r\nb", "a\rb", "\u2028", "\n\ndata: {}", "ä€😀"])
 def test_no_text_breaks_an_event(text: str) -> None:
-    sent = event({"text": text})
+    sent = event(json.dumps({"text": text}))
     assert len(sent.splitlines()) == 3
     assert sent.endswith("\n\n")
     assert json.loads(sent.splitlines()[1].removeprefix("data: ")) == {"text": text}
@@ -193,3 +193,19 @@ def test_a_batch_comes_after_the_notifications_of_all(server: Stack) -> None:
     tokens = [message["params"]["progressToken"] for message in answer.notifications]
     assert tokens == ["one", "one", "two", "two"]
     assert [message["id"] for message in answer.batch or []] == ["one", "two"]
+
+
+def test_a_carrier_that_streams_gets_each_notification_as_it_happens(server: Stack) -> None:
+    params = {"name": "noisy", "_meta": {**meta(), **HEARD}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {name: [value] for name, value in mirrored("tools/call", params).items()}
+    sent: list[dict[str, Any]] = []
+    for accept, expected in (("text/event-stream", 3), ("application/json", 0)):
+        sent.clear()
+        http = HttpRequest(
+            Headers({**headers, "Accept": [accept]}), json.dumps(request).encode(), ANYONE
+        )
+        answer = server.server.answer(http, sent.append)
+        assert len(sent) == expected
+        assert answer.notifications == []
+        assert json.loads(answer.message or "")["id"] == 1

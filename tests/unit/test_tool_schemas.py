@@ -158,3 +158,20 @@ def test_a_wrapped_state_machine_cannot_get_answers() -> None:
             state_machine_arn="arn:aws:states:us-east-1:123456789012:stateMachine:own",
             ask_first=lambda: None,
         )
+
+
+def test_ask_first_takes_no_more_than_the_tool() -> None:
+    def ask(task: TaskContext, colour: str) -> None:
+        """Ask."""
+
+    def untyped(task) -> None:  # type: ignore[no-untyped-def]
+        """Ask."""
+
+    def add(a: int) -> int:
+        """Add."""
+        return a
+
+    with pytest.raises(ValueError, match="colour"):
+        declared(add, task="required", ask_first=ask)
+    with pytest.raises(TypeError, match="annotation"):
+        declared(add, task="required", ask_first=untyped)

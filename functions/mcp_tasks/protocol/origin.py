@@ -7,8 +7,9 @@ that resolved its own name to this machine (DNS rebinding).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
+from functools import cache
 from http import HTTPStatus
 
 from .errors import ErrorCode, ProtocolError
@@ -40,7 +41,12 @@ def check_host(host: str | None, allowed: Sequence[str]) -> None:
 
 
 def _matches(value: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(value, pattern) for pattern in patterns)
+    return any(_pattern(pattern).fullmatch(value) for pattern in patterns)
+
+
+@cache
+def _pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.escape(pattern).replace(r"\*", ".*"))
 
 
 def _forbidden(message: str) -> ProtocolError:

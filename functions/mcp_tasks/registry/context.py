@@ -54,6 +54,8 @@ class TaskContext:
     on_log: Callable[[str, Any, str | None], None] = _unheard
     taken: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
     """The answers that the function has asked for and got so far, by key."""
+    asked: dict[str, Question] = field(default_factory=dict, init=False)
+    """What the function has asked for so far."""
 
     def report(self, message: str, progress: float | None = None) -> None:
         """Tell the client how far the work is. `progress` is a fraction from 0 to 1.
@@ -115,6 +117,10 @@ class TaskContext:
         Returns what each request's `value` makes of its answer, by key. Raises as they do.
         """
         questions = {key: request.question() for key, request in requests.items()}
+        for key, question in questions.items():
+            # Otherwise the answer to the first would be taken for one to the second.
+            if self.asked.setdefault(key, question) != question:
+                raise ValueError(f"two questions have the key {key!r}; give each its own")
         answers = {key: self._answer(key, question) for key, question in questions.items()}
         missing = {key: questions[key] for key, answer in answers.items() if answer is None}
         if missing:

@@ -110,7 +110,7 @@ def structured_result(value: Any) -> dict[str, Any]:
 def _checked(value: Any, declared: TypeAdapter[Any] | WrittenSchema) -> Any:
     """Structured content of the declared shape, as JSON values. Raises ValueError."""
     if isinstance(declared, WrittenSchema):
-        declared.check(value)
+        declared.check(value, "the result")
         return value
     # Checked, because pydantic writes a value of another type with no more than a warning.
     checked = declared.validate_python(value)

@@ -33,12 +33,9 @@ class WrittenSchema:
         self.schema = dict(schema)
         self._compiled = json_schema.compiled(self.schema)
 
-    def check(self, value: Any) -> None:
-        """Raises InvalidArguments naming the first thing that is wrong."""
-        try:
-            json_schema.check(self._compiled, value, "arguments")
-        except json_schema.Mismatch as error:
-            raise InvalidArguments(str(error)) from None
+    def check(self, value: Any, name: str) -> None:
+        """Raises Mismatch naming the first thing that is wrong, as a part of `name`."""
+        json_schema.check(self._compiled, value, name)
 
 
 def hints(function: Callable[..., Any]) -> dict[str, Any]:
@@ -139,9 +136,11 @@ def parameters(model: type[BaseModel]) -> dict[str, FieldInfo]:
 def choices(annotation: Any) -> list[str]:
     """The values that a parameter may have, as text, when its type names them; else none."""
     schema = TypeAdapter(annotation).json_schema()
-    options = schema.get("anyOf", [schema])
-    found = [value for option in options for value in option.get("enum", [option.get("const")])]
-    return [value for value in found if isinstance(value, str)]
+    definitions = schema.get("$defs", {})
+    found = []
+    for option in (_resolved(option, definitions) for option in schema.get("anyOf", [schema])):
+        found += option.get("enum", [option["const"]] if "const" in option else [])
+    return [str(value) for value in found]
 
 
 def requested_schema(form: type[BaseModel]) -> dict[str, Any]:

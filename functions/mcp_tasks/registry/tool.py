@@ -21,6 +21,7 @@ from typing import Any, Final, Literal, TypeVar, overload
 
 from pydantic import BaseModel, TypeAdapter
 
+from ..json_schema import Mismatch
 from ..protocol.headers import MirroredParameter, mirrored_parameters
 from . import results, schema
 from .context import TaskContext
@@ -85,6 +86,13 @@ class Tool:
                 f"{self.name}: ask_first is for tools that become tasks; within a request a "
                 "function asks whenever it likes"
             )
+        if self.ask_first is not None:
+            taken = schema.parameters(schema.parameters_model(self.ask_first, TaskContext))
+            unknown = sorted(set(taken) - set(self.input_schema.get("properties", {})))
+            if unknown:
+                raise ValueError(
+                    f"{self.name}: ask_first takes {', '.join(unknown)}, which is no argument"
+                )
         self.mirrored  # noqa: B018  an annotation that clients would refuse is an error now
 
     @cached_property
@@ -125,7 +133,10 @@ class Tool:
     def check_arguments(self, arguments: Any) -> dict[str, Any]:
         """Arguments as the tool's types. Raises schema.InvalidArguments naming each bad field."""
         if isinstance(self.arguments, schema.WrittenSchema):
-            self.arguments.check(arguments)
+            try:
+                self.arguments.check(arguments, "arguments")
+            except Mismatch as error:
+                raise schema.InvalidArguments(str(error)) from None
             return dict(arguments)
         return schema.validate_arguments(self.arguments, arguments)
 

@@ -31,6 +31,10 @@ class Call:
     mirrors: Headers | None = None
     """The headers, when the revision repeats arguments in them (`x-mcp-header`)."""
     trace: Mapping[str, str] = field(default_factory=dict)
+    answers: Mapping[str, Any] | None = None
+    """What the client answers to an earlier round of this request, by key."""
+    state: str | None = None
+    """What that round gave it to keep."""
 
 
 @dataclass(frozen=True, slots=True)

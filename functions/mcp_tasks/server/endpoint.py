@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -20,10 +21,16 @@ from ..protocol.errors import ErrorCode, ProtocolError
 from ..protocol.headers import Headers
 from .offer import Offer
 from .revisions import Revisions
-from .revisions.revision import Revision
+from .revisions.revision import Revision, Send
 
 MAX_BODY_BYTES: Final = 1024 * 1024
+
 MAX_BATCH: Final = 50
+BATCH_SECONDS: Final = 20.0
+"""When the rest of a batch is refused: API Gateway waits 29 seconds for all of it."""
+
+MAX_ANSWER: Final = 4_000_000
+"""Bytes of the answer to one body, as Lambda carries it: it takes 6 MB, notifications included."""
 
 logger = Logger()
 
@@ -39,16 +46,22 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """An HTTP response: a message, or several in the one revision that has batches.
+    """An HTTP response: a JSON-RPC message as text, or a list of them in the one revision that has
+    batches. A notification's answer has none.
 
-    A notification's answer has none. With `notifications`, which come before the message, the
-    response is an event stream.
+    With `notifications`, which come before the message, the response is an event stream.
     """
 
     status: int
-    message: dict[str, Any] | list[dict[str, Any]] | None = None
+    message: str | None = None
     notifications: list[dict[str, Any]] = field(default_factory=list)
     error: ProtocolError | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the message as Lambda carries it: JSON, as a string within JSON."""
+        text = self.message or ""
+        return len(text) + text.count('"') + text.count("\\")
 
 
 class Endpoint:
@@ -64,8 +77,12 @@ class Endpoint:
         self._allowed_origins = allowed_origins
         self._allowed_hosts = allowed_hosts
 
-    def answer(self, http: HttpRequest) -> HttpAnswer:
-        """Answer one POST. Never raises: what goes wrong becomes a JSON-RPC error."""
+    def answer(self, http: HttpRequest, send: Send | None = None) -> HttpAnswer:
+        """Answer one POST. Never raises: what goes wrong becomes a JSON-RPC error.
+
+        `send` gets each notification as it happens, for a carrier that streams; without it they
+        come with the answer.
+        """
         revision: Revision = self._revisions.modern
         body = None
         try:
@@ -73,12 +90,12 @@ class Endpoint:
             revision = self._revisions.of(body, http.headers)
             logger.append_keys(revision=revision.version)
             if isinstance(body, list) and revision.batches:
-                return self._batch(revision, body, http)
+                return self._batch(revision, body, http, send)
         except ProtocolError as error:
             return _refused(revision.refusal(error), jsonrpc.id_of(body))
         except Exception as unexpected:
             return _unexpected(unexpected, jsonrpc.id_of(body))
-        return self._one(revision, body, http)
+        return self._one(revision, body, http, send)
 
     def _body(self, http: HttpRequest) -> Any:
         """The decoded body of a request that may come in at all. Raises ProtocolError."""
@@ -92,39 +109,60 @@ class Endpoint:
             )
         return jsonrpc.decode(http.body)
 
-    def _one(self, revision: Revision, body: Any, http: HttpRequest) -> HttpAnswer:
+    def _one(
+        self, revision: Revision, body: Any, http: HttpRequest, send: Send | None
+    ) -> HttpAnswer:
         """Answer one message."""
         request_id = jsonrpc.id_of(body)
         notifications: list[dict[str, Any]] = []
+        heard = _takes_events(http.headers.get("accept"))
+        send = (send or notifications.append) if heard else _unheard
         try:
             message = jsonrpc.read(body)
             logger.append_keys(method=message.method[:64])
             if isinstance(message, jsonrpc.Notification):
                 # None asks this server for anything; a receiver ignores those it does not know.
                 return HttpAnswer(HTTPStatus.ACCEPTED)
-            result = revision.result(message, http.headers, http.principal, notifications.append)
+            result = revision.result(message, http.headers, http.principal, send)
+            text = json.dumps(jsonrpc.result_response(message.id, result), allow_nan=False)
+            answer = HttpAnswer(HTTPStatus.OK, text)
+            if answer.size > MAX_ANSWER:
+                raise ProtocolError(ErrorCode.INTERNAL_ERROR, "The result is too large to send")
         except ProtocolError as error:
             answer = _refused(revision.refusal(error), request_id)
         except Exception as unexpected:
             answer = _unexpected(unexpected, request_id)
-        else:
-            answer = HttpAnswer(HTTPStatus.OK, jsonrpc.result_response(message.id, result))
-        if not notifications or not _takes_events(http.headers.get("accept")):
+        if not notifications:
             return answer
         # By the time of the response, a streaming carrier has sent status 200 and the events.
         return HttpAnswer(HTTPStatus.OK, answer.message, notifications, answer.error)
 
-    def _batch(self, revision: Revision, bodies: list[Any], http: HttpRequest) -> HttpAnswer:
-        """Answer several messages, one after the other, with one list."""
+    def _batch(
+        self, revision: Revision, bodies: list[Any], http: HttpRequest, send: Send | None
+    ) -> HttpAnswer:
+        """Answer several messages, one after the other, with one list.
+
+        When they have taken their time or filled their answer, the rest is refused one by one.
+        """
         if not 0 < len(bodies) <= MAX_BATCH:
             raise jsonrpc.malformed(f"A batch holds 1 to {MAX_BATCH} messages")
-        answers = [self._one(revision, body, http) for body in bodies]
-        messages = [a.message for a in answers if isinstance(a.message, dict)]
+        end, size = time.monotonic() + BATCH_SECONDS, 0
+        answers: list[HttpAnswer] = []
+        for body in bodies:
+            request_id = jsonrpc.id_of(body)
+            answer = _refused(_left_out(), request_id)
+            if time.monotonic() < end and size < MAX_ANSWER:
+                answer = self._one(revision, body, http, send)
+            if size + answer.size > MAX_ANSWER and request_id is not None:
+                answer = _refused(_left_out(), request_id)
+            size += answer.size + sum(map(len, map(str, answer.notifications)))
+            answers.append(answer)
+        messages = [answer.message for answer in answers if answer.message is not None]
         if not messages:
             return HttpAnswer(HTTPStatus.ACCEPTED)
         notifications = [event for answer in answers for event in answer.notifications]
         error = next((answer.error for answer in answers if answer.error), None)
-        return HttpAnswer(HTTPStatus.OK, messages, notifications, error)
+        return HttpAnswer(HTTPStatus.OK, f"[{', '.join(messages)}]", notifications, error)
 
 
 def from_api_gateway(event: Mapping[str, Any], anonymous: str) -> HttpRequest:
@@ -151,7 +189,7 @@ def to_api_gateway(answer: HttpAnswer) -> dict[str, Any]:
         return response
     if not answer.notifications:
         response["headers"] = {"Content-Type": "application/json"}
-        response["body"] = json.dumps(answer.message)
+        response["body"] = answer.message
         return response
     # "Servers SHOULD include the X-Accel-Buffering: no header" (Receiving Messages).
     response["headers"] = {
@@ -159,17 +197,28 @@ def to_api_gateway(answer: HttpAnswer) -> dict[str, Any]:
         "Cache-Control": "no-cache",
         "X-Accel-Buffering": "no",
     }
-    response["body"] = "".join(event(m) for m in (*answer.notifications, answer.message))
+    messages = (*map(json.dumps, answer.notifications), answer.message)
+    response["body"] = "".join(map(event, messages))
     return response
 
 
-def event(message: Any) -> str:
-    """One JSON-RPC message as a server-sent event."""
-    return f"event: message\ndata: {json.dumps(message)}\n\n"
+def event(message: str) -> str:
+    """One JSON-RPC message, which has no line breaks, as a server-sent event."""
+    return f"event: message\ndata: {message}\n\n"
 
 
 def _refused(error: ProtocolError, request_id: jsonrpc.RequestId | None) -> HttpAnswer:
-    return HttpAnswer(error.status, jsonrpc.error_response(request_id, error), error=error)
+    text = json.dumps(jsonrpc.error_response(request_id, error))
+    return HttpAnswer(error.status, text, error=error)
+
+
+def _left_out() -> ProtocolError:
+    message = "The batch was too much for one answer; send this request alone"
+    return ProtocolError(ErrorCode.INTERNAL_ERROR, message, status=HTTPStatus.OK)
+
+
+def _unheard(notification: dict[str, Any]) -> None:
+    """Where the notifications go of a client that takes no streams."""
 
 
 def _unexpected(exception: Exception, request_id: jsonrpc.RequestId | None) -> HttpAnswer:

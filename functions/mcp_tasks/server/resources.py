@@ -47,7 +47,7 @@ def read_resource(catalogue: Catalogue, rounds: Rounds) -> Method:
         if isinstance(contents, InputNeeded):
             return contents
         # caching.mdx, "Cache Key": what depends on answers must not be cached.
-        answered = any(call.params.get(n) is not None for n in ("requestState", "inputResponses"))
+        answered = call.answers is not None or call.state is not None
         return Complete(
             {"contents": contents},
             fresh_ms=0 if answered else entry.fresh_ms,

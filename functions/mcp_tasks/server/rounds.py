@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ..protocol.capabilities import required
-from ..protocol.errors import invalid_params
 from ..tasks.inputs import kinds
 from ..tasks.task import now_ms
 from .call import Call, CannotAsk, InputNeeded
@@ -72,14 +71,6 @@ class Rounds:
         return found if needed is None else needed
 
     def _answers(self, call: Call, bound: str) -> dict[str, Any]:
-        responses = call.params.get("inputResponses")
-        if responses is None:
-            responses = {}
-        if not isinstance(responses, dict):
-            raise invalid_params("params.inputResponses must be an object of answers by key")
-        text = call.params.get("requestState")
-        if text is None:
-            return responses
-        if not isinstance(text, str):
-            raise invalid_params("params.requestState must be a string")
-        return {**responses, **self._states().open(text, bound, now_ms())}
+        if call.state is None:
+            return dict(call.answers or {})
+        return {**(call.answers or {}), **self._states().open(call.state, bound, now_ms())}

@@ -13,6 +13,7 @@ from aws_lambda_powertools import Logger
 from ..protocol.errors import ErrorCode, ProtocolError, invalid_params, missing_capability
 from ..tasks.forms import InvalidAnswer
 from ..tasks.ids import is_task_id
+from ..tasks.inputs import check_size
 from ..tasks.rows import Conflict, TaskEnded, TaskTable, UnknownTask
 from ..tasks.state import Status
 from ..tasks.task import Task, iso, now_ms
@@ -145,6 +146,8 @@ def _store_answers(
         try:
             task = rows.get(task_id, now, principal)
             answers = {ask.id: new for ask in task.asks.values() if (new := ask.take(responses))}
+            held = [answer for ask in task.asks.values() for answer in ask.answers.values()]
+            check_size([*held, *(answer for new in answers.values() for answer in new.values())])
             return rows.answer(task, answers, now) if answers else task
         except UnknownTask:
             raise _unknown() from None

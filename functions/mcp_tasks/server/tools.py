@@ -29,6 +29,9 @@ from .tasks_extension import EXTENSION
 MAX_INPUT_BYTES: Final = 256 * 1024
 """What an execution accepts as input (Step Functions developer guide, "Quotas")."""
 
+RESERVED: Final = "_meta"
+"""The member of an execution's input that is no argument."""
+
 logger = Logger()
 
 
@@ -83,6 +86,9 @@ def _requested(call: Call, catalogue: Catalogue) -> tuple[ToolEntry, dict[str, A
     arguments = call.params.get("arguments", {})
     if not isinstance(arguments, dict):
         raise invalid_params("params.arguments must be an object")
+    if RESERVED in arguments:
+        # What a workflow finds there was checked; it does not come from a client.
+        raise invalid_params(f"params.arguments must not have a member {RESERVED}")
     if call.mirrors is not None:
         headers.check_parameters(entry.mirrored, arguments, call.mirrors)
     return entry, arguments
@@ -105,6 +111,7 @@ def _run(
 
     @guarded("tool", ToolError)
     def run(context: Any) -> dict[str, Any]:
+        tool.ask_before(values, context)
         return tool.run(values, context)
 
     result = rounds.run(call, entry.name, arguments, run)
@@ -121,10 +128,9 @@ def _asked_first(
     """What has to be known before there is a task: its rounds end before CreateTaskResult."""
     from ..registry.asking import ToolError
 
-    if not entry.asks_first:
-        return {}
     tool = entry.load()
 
+    # Also when it asks nothing: a state that came with the request is looked at all the same.
     @guarded("tool", ToolError)
     def ask(context: Any) -> None:
         tool.ask_before(values, context)
@@ -151,7 +157,7 @@ def _execution_input(
     meta = {**call.trace, **({"answers": answers} if answers else {})}
     if not meta or entry.state_machine_arn is not None:
         return arguments
-    return {**arguments, "_meta": meta}
+    return {**arguments, RESERVED: meta}
 
 
 def _new_task(

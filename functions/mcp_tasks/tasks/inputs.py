@@ -29,7 +29,7 @@ MAX_ANSWER: Final = 50_000
 """Characters of one answer, as JSON."""
 
 MAX_ANSWERS: Final = 100_000
-"""Characters of all answers to one ask: they have to fit into the task's row, beside its input."""
+"""Characters of all answers that a task holds: they have to fit into its row, beside its input."""
 
 
 class Kind(StrEnum):
@@ -109,6 +109,12 @@ class SamplingQuestion(Question):
     kind: ClassVar[Kind] = Kind.SAMPLING
     params: dict[str, Any]
 
+    def __post_init__(self) -> None:
+        """Raises InvalidQuestion for what clients must declare beyond sampling itself."""
+        context = self.params.get("includeContext", "none")
+        if "tools" in self.params or "toolChoice" in self.params or context != "none":
+            raise InvalidQuestion("sampling with tools or with context is not supported")
+
     def _checked(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(answer.get("content"), (dict, list)):
             raise InvalidAnswer("a completion has content")
@@ -186,10 +192,9 @@ class Ask:
 
         Raises InvalidAnswer.
         """
-        new = {key: q.check(key, given[key]) for key, q in self.outstanding.items() if key in given}
-        if len(json.dumps([*self.answers.values(), *new.values()])) > MAX_ANSWERS:
-            raise InvalidAnswer(f"this ask: all together have more than {MAX_ANSWERS} characters")
-        return new
+        return {
+            key: q.check(key, given[key]) for key, q in self.outstanding.items() if key in given
+        }
 
     def output(self) -> dict[str, dict[str, Any]]:
         """What the waiting state receives: the answers by the workflow's own names."""
@@ -208,6 +213,12 @@ def open_ask(token: str, questions: Mapping[str, Question]) -> Ask:
     ask_id = hashlib.sha256(token.encode()).hexdigest()[:12]
     names = {f"{name}-{ask_id}": name for name in questions}
     return Ask(ask_id, token, names, {key: questions[name] for key, name in names.items()})
+
+
+def check_size(answers: Iterable[Mapping[str, Any]]) -> None:
+    """Raises InvalidAnswer when a task could not hold these answers together."""
+    if len(json.dumps(list(answers))) > MAX_ANSWERS:
+        raise InvalidAnswer(f"this task: all together have more than {MAX_ANSWERS} characters")
 
 
 def kinds(questions: Iterable[Question]) -> frozenset[Kind]:

@@ -114,12 +114,7 @@ class HandshakeRevision(Revision):
             raise invalid_params("params._meta must be an object")
         return Call(
             method=request.method,
-            # Of a later revision: they mean nothing here.
-            params={
-                name: value
-                for name, value in request.params.items()
-                if name not in ("requestState", "inputResponses")
-            },
+            params=request.params,
             principal=principal,
             stream=Stream(send, meta.progress_token(about), LOG_LEVEL),
             trace=trace_context(about),

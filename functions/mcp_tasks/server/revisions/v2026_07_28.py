@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from ...protocol import headers as mirrored_headers
 from ...protocol import meta
 from ...protocol.capabilities import askable
-from ...protocol.errors import ErrorCode, ProtocolError
+from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
 from ...protocol.headers import Headers
 from ...protocol.jsonrpc import Request
 from ...tasks.inputs import Kind
@@ -75,6 +75,7 @@ class Revision20260728(Revision):
             takes_tasks=about.declares_extension(EXTENSION),
             mirrors=headers,
             trace=about.trace,
+            **_earlier_round(request.params),
         )
 
     def write(self, outcome: Outcome) -> dict[str, Any]:
@@ -112,6 +113,16 @@ class Revision20260728(Revision):
             cache_scope="public",
         )
         return lambda call: outcome
+
+
+def _earlier_round(params: dict[str, Any]) -> dict[str, Any]:
+    """`inputResponses` and `requestState` (mrtr.mdx). Raises ProtocolError (-32602)."""
+    answers, state = params.get("inputResponses"), params.get("requestState")
+    if answers is not None and not isinstance(answers, dict):
+        raise invalid_params("params.inputResponses must be an object of answers by key")
+    if state is not None and not isinstance(state, str):
+        raise invalid_params("params.requestState must be a string")
+    return {"answers": answers, "state": state}
 
 
 def unsupported(requested: str) -> ProtocolError:

@@ -41,6 +41,12 @@ def depart(task: TaskContext, place: str, hours: int = 1) -> str:
     return f"Departed for {place}"
 
 
+@tool(task="optional", ask_first=confirm)
+def fly(place: str) -> str:
+    """Fly; only what comes first asks."""
+    return f"Flew to {place}"
+
+
 @tool(task="required", title="Arrive", ask_first=confirm)
 def arrive(task: TaskContext, place: str) -> str:
     """Arrive, as a task only."""
