@@ -213,3 +213,12 @@ def test_an_untyped_text_is_text_and_nothing_is_nothing() -> None:
 def test_an_output_that_only_looks_like_a_result_is_sent_as_a_valid_one(output: Any) -> None:
     """A workflow knows nothing of MCP; clients must be able to read what it returns."""
     checked(workflow_output(output, None))
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), {"at": object()}, [{1, 2}]], ids=["nan", "an object", "a set"]
+)
+def test_content_of_ones_own_is_json(value: Any) -> None:
+    """Nothing else could be sent; the tool is told, and not the client's parser."""
+    with pytest.raises((ValueError, TypeError)):
+        ToolResult([{"type": "text", "text": "a"}], value).as_result()

@@ -156,7 +156,7 @@ def test_a_row_outlives_its_task_until_dynamodb_deletes_it(rows: TaskTable) -> N
     assert row["expiresAtMs"] == {"N": str(NOW + 1_500)}
     assert int(row["expiresAt"]["N"]) * 1000 >= NOW + 1_500
     assert int(row["expiresAt"]["N"]) * 1000 <= NOW + 3_500
-    assert row["schemaVersion"] == {"N": "1"}
+    assert row["schemaVersion"] == {"N": "2"}
 
 
 def test_a_read_is_strongly_consistent(rows: TaskTable, aws: Calls) -> None:

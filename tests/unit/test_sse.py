@@ -200,10 +200,10 @@ def test_a_carrier_that_streams_gets_each_notification_as_it_happens(server: Sta
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     headers = {name: [value] for name, value in mirrored("tools/call", params).items()}
     sent: list[dict[str, Any]] = []
-    for accept, expected in (("text/event-stream", 3), ("application/json", 0)):
+    for taken, expected in (("text/event-stream", 3), ("application/json", 0)):
         sent.clear()
         http = HttpRequest(
-            Headers({**headers, "Accept": [accept]}), json.dumps(request).encode(), ANYONE
+            Headers({**headers, "Accept": [taken]}), json.dumps(request).encode(), ANYONE
         )
         answer = server.server.answer(http, sent.append)
         assert len(sent) == expected

@@ -1,5 +1,5 @@
 """What a server offers, as authors declare it: found in a folder, shown to clients.
 
-`tool` is what a declaration is, `schema` its JSON Schemas, `results` what a return value becomes,
-`catalogue` the folder of them.
+`tool`, `resource` and `prompt` are the declarations; `context` and `asking` what a running function
+may do; `schema`, `results` and `content` what goes in and comes out; `catalogue` the folder of them.
 """

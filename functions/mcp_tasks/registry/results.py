@@ -37,7 +37,7 @@ class ToolResult:
     def as_result(self) -> dict[str, Any]:
         """The CallToolResult, without the envelope that a protocol revision puts around it.
 
-        Raises ValueError for a block that no client could read.
+        Raises ValueError or TypeError for a block that no client could read, or what is not JSON.
         """
         if not all(map(is_block, self.content)):
             raise ValueError("content holds what is not a content block")
@@ -46,6 +46,7 @@ class ToolResult:
             result["structuredContent"] = self.structured_content
         if self.is_error:
             result["isError"] = True
+        json.dumps(result, allow_nan=False)
         return result
 
 

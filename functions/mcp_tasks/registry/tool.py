@@ -266,7 +266,7 @@ def tool(
         ask_first: for tools that become tasks: a function that asks what has to be known before the
             task is made, in multi round-trip requests. It takes the context and, by name, those of
             the tool's arguments that it needs. The task finds its answers under the same keys, so
-            it may call the same function again.
+            it may call the same function again. Within a request it runs before the tool, too.
         task: "forbidden" runs within the request (about 25 seconds at most). "optional" runs as a
             task for clients that declare the tasks extension and within the request for others.
             "required" refuses those others.
