@@ -1,5 +1,5 @@
 """What a server offers, as authors declare it: found in a folder, shown to clients.
 
-`tool`, `resource` and `prompt` are the declarations; `context` and `asking` what a running function
-may do; `schema`, `results` and `content` what goes in and comes out; `catalogue` the folder of them.
+`tool`, `resource` and `prompt` are the declarations; `context` and `asking` what a function may do
+while it runs; `schema`, `results` and `content` what goes in and comes out; `catalogue` finds them.
 """
