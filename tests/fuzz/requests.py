@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tests.unit.stack import NAMED
 from tests.wire import MODERN, SCHEMA_OF
 
 VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
@@ -21,15 +22,6 @@ EVERYTHING: Final[Mapping[str, Any]] = {
     "extensions": {EXTENSION: {}},
 }
 HANDSHAKE: Final = tuple(version for version in SCHEMA_OF if version != MODERN)
-NAMED: Final = {
-    "tools/call": "name",
-    "prompts/get": "name",
-    "resources/read": "uri",
-    "tasks/get": "taskId",
-    "tasks/update": "taskId",
-    "tasks/cancel": "taskId",
-}
-"""Method -> the parameter that Mcp-Name repeats."""
 HOST: Final = "mcp.example.com"
 SHOWN: Final = 400
 """Characters of a body in a failure's message."""

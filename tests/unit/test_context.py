@@ -8,8 +8,9 @@ import pytest
 from pydantic import BaseModel, field_validator
 
 from mcp_tasks import AskForm, InputDeclined, TaskContext, ToolError
+from mcp_tasks.protocol.notifications import LogLevel
 from mcp_tasks.registry.asking import Request
-from mcp_tasks.registry.context import InputRequired, LogLevel
+from mcp_tasks.registry.context import InputRequired
 from mcp_tasks.tasks.forms import InvalidQuestion
 from mcp_tasks.tasks.inputs import FormQuestion
 

@@ -72,8 +72,12 @@ def invalid_params(message: str, **data: Any) -> ProtocolError:
     return ProtocolError(ErrorCode.INVALID_PARAMS, message, data or None)
 
 
-def missing_capability(message: str, required: Mapping[str, Any]) -> ProtocolError:
+class MissingCapability(ProtocolError):
     """-32021 with `data.requiredCapabilities`, shaped like the ClientCapabilities to declare."""
-    return ProtocolError(
-        ErrorCode.MISSING_REQUIRED_CLIENT_CAPABILITY, message, {"requiredCapabilities": required}
-    )
+
+    def __init__(self, message: str, required: Mapping[str, Any]) -> None:
+        super().__init__(
+            ErrorCode.MISSING_REQUIRED_CLIENT_CAPABILITY,
+            message,
+            {"requiredCapabilities": required},
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeGuard
 
 from .errors import ErrorCode, ProtocolError
 
@@ -118,10 +118,15 @@ def malformed(message: str) -> ProtocolError:
     return ProtocolError(ErrorCode.INVALID_REQUEST, message)
 
 
+def is_id(value: object) -> TypeGuard[RequestId]:
+    """Whether a value is a string or an integer, as ids are, and progress tokens."""
+    return isinstance(value, (str, int)) and not isinstance(value, bool)
+
+
 def id_of(message: Any) -> RequestId | None:
     """The id of a message that may be anything, where it has one to answer to."""
     found = message.get("id") if isinstance(message, dict) else None
-    return found if isinstance(found, (str, int)) and not isinstance(found, bool) else None
+    return found if is_id(found) else None
 
 
 def _depth(message: Any) -> int:

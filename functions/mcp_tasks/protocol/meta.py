@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from .errors import invalid_params
-from .notifications import LOG_LEVELS, ProgressToken, is_progress_token
+from .jsonrpc import is_id
+from .notifications import LOG_LEVELS, ProgressToken
 from .trace import trace_context
 
+RESERVED: Final = "_meta"
+"""MCP's own member of every message; also that of an execution's input that is no argument."""
 PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
@@ -66,6 +69,6 @@ def progress_token(meta: dict[str, Any]) -> ProgressToken | None:
     Raises ProtocolError (-32602).
     """
     token = meta.get("progressToken")
-    if token is not None and not is_progress_token(token):
+    if token is not None and not is_id(token):
         raise invalid_params("params._meta.progressToken must be a string or an integer")
     return token

@@ -6,26 +6,14 @@ every revision since 2025-03-26.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 ProgressToken = str | int
 
-LOG_LEVELS: Final = (
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
-)
+LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+
+LOG_LEVELS: Final[tuple[str, ...]] = get_args(LogLevel)
 """Least severe first (RFC 5424)."""
-
-
-def is_progress_token(value: object) -> bool:
-    """Whether `value` is a string or an integer."""
-    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
 
 
 def notification(method: str, params: dict[str, Any]) -> dict[str, Any]:

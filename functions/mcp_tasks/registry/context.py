@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from ..protocol.notifications import LogLevel
 from ..tasks.forms import InvalidAnswer
 from ..tasks.inputs import Kind, Question
 from .asking import AskForm, AskModel, AskRoots, AskUrl, Completion, Request, Root
 
 Form = TypeVar("Form", bound=BaseModel)
-
-LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 
 class InputRequired(BaseException):

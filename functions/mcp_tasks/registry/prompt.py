@@ -1,7 +1,9 @@
 """Prompts, as their authors declare them (prompts.mdx).
 
-@prompt
-def review(code: str, language: Literal["python", "sql"] = "python") -> str: ...
+    @prompt
+    def review(code: str, language: Literal["python", "sql"] = "python") -> str: ...
+
+The parameters are the prompt's arguments.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Resources, as their authors declare them (resources.mdx).
 
-@resource("docs://handbook")                one resource
-@resource("docs://chapters/{number}")       a template; its variables are the parameters
+    @resource("docs://handbook")                one resource
+    @resource("docs://chapters/{number}")       a template
+
+A template's variables are the parameters.
 """
 
 from __future__ import annotations

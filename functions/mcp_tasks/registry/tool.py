@@ -23,6 +23,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from ..json_schema import Mismatch
 from ..protocol.headers import MirroredParameter, mirrored_parameters
+from ..protocol.meta import RESERVED
 from . import results, schema
 from .context import TaskContext
 from .definition import shown
@@ -79,15 +80,15 @@ class Tool:
                 f"{self.name}: a function's timeout is 1 second to 15 minutes (Lambda's limit); "
                 "longer work belongs into a workflow_tool, whose states may wait for a year"
             )
-        if "_meta" in self.input_schema.get("properties", {}):
-            raise ValueError(f"{self.name}: an argument cannot be called _meta")
+        if RESERVED in self.input_schema.get("properties", {}):
+            raise ValueError(f"{self.name}: an argument cannot be called {RESERVED}")
         if self.ask_first and self.task == "forbidden":
             raise ValueError(
                 f"{self.name}: ask_first is for tools that become tasks; within a request a "
                 "function asks whenever it likes"
             )
         if self.ask_first is not None:
-            taken = schema.parameters(schema.parameters_model(self.ask_first, TaskContext))
+            taken = schema.parameters(self._first.arguments)
             unknown = sorted(set(taken) - set(self.input_schema.get("properties", {})))
             if unknown:
                 raise ValueError(
@@ -107,10 +108,20 @@ class Tool:
         """The parameters that clients repeat as `Mcp-Param-*` headers."""
         return mirrored_parameters(self.input_schema)
 
+    @cached_property
+    def _first(self) -> Step:
+        """`ask_first`, with what it takes."""
+        if self.ask_first is None:
+            raise LookupError(f"{self.name} asks nothing first")
+        return _step(self.ask_first)
+
     def ask_before(self, values: Mapping[str, Any], task: TaskContext) -> None:
         """Run `ask_first` on those of the checked arguments that it takes."""
         if self.ask_first is not None:
-            call_with(self.ask_first, values, task)
+            step = self._first
+            taken = schema.parameters(step.arguments)
+            arguments = {name: value for name, value in values.items() if name in taken}
+            step.run(arguments, task)
 
     def definition(self) -> dict[str, Any]:
         """The tool as `tools/list` shows it (tools.mdx, "Data Types")."""
@@ -160,7 +171,7 @@ class FunctionTool(Tool):
 
 @dataclass(frozen=True)
 class Step:
-    """One function that a workflow's states call."""
+    """One function that a workflow's states call, or that asks before there is a task."""
 
     function: Callable[..., Any]
     arguments: type[BaseModel]
@@ -172,13 +183,15 @@ class Step:
 
         Raises schema.InvalidArguments when the state machine passes what the step does not take.
         """
-        values = schema.validate_arguments(self.arguments, arguments)
-        if self.context:
-            values[self.context] = task
-        value = self.function(**values)
+        value = self.run(schema.validate_arguments(self.arguments, arguments), task)
         if self.result is None:
             return value
         return self.result.dump_python(self.result.validate_python(value), mode="json")
+
+    def run(self, values: Mapping[str, Any], task: TaskContext) -> Any:
+        """Run the function on checked arguments."""
+        context = {self.context: task} if self.context else {}
+        return self.function(**values, **context)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -404,16 +417,6 @@ def _step(function: Callable[..., Any]) -> Step:
         result=schema.result_adapter(_return_type(function)),
         context=schema.context_parameter(function, TaskContext),
     )
-
-
-def call_with(function: Callable[..., Any], values: Mapping[str, Any], task: TaskContext) -> Any:
-    """Call a function with its context, and those of the values that it names."""
-    taken = inspect.signature(function).parameters
-    arguments = {name: value for name, value in values.items() if name in taken}
-    context = schema.context_parameter(function, TaskContext)
-    if context is not None:
-        arguments[context] = task
-    return function(**arguments)
 
 
 def _return_type(function: Callable[..., Any]) -> Any:

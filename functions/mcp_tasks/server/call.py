@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..protocol.errors import ErrorCode, ProtocolError
+from ..protocol.errors import ErrorCode, MissingCapability, ProtocolError
 from ..protocol.headers import Headers
 from ..tasks.inputs import Kind, Question
 from ..tasks.task import Task
@@ -69,25 +69,22 @@ Method = Callable[[Call], Outcome]
 MethodTable = Mapping[str, Method]
 
 
-class CannotAsk(ProtocolError):
+class CannotAsk(MissingCapability):
     """The client did not declare that it can be asked for what is needed to answer it."""
 
     def __init__(self, required: Mapping[str, Any]) -> None:
         super().__init__(
-            ErrorCode.MISSING_REQUIRED_CLIENT_CAPABILITY,
-            "This needs to ask the client for what it does not declare as a capability",
-            {"requiredCapabilities": required},
+            "This needs to ask the client for what it does not declare as a capability", required
         )
 
 
-class NeedsTasks(ProtocolError):
+class NeedsTasks(MissingCapability):
     """The tool runs only as a task, and the client does not take tasks."""
 
     def __init__(self, tool: str, required: Mapping[str, Any]) -> None:
         super().__init__(
-            ErrorCode.MISSING_REQUIRED_CLIENT_CAPABILITY,
             f"{tool} runs only as a task, and the client does not declare that it takes tasks",
-            {"requiredCapabilities": required},
+            required,
         )
 
 

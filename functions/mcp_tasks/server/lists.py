@@ -10,10 +10,11 @@ from __future__ import annotations
 import base64
 import binascii
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from ..protocol.errors import invalid_params
+from ..registry.catalogue import Catalogue, Entry, PromptEntry, ToolEntry
 from .call import Call, Complete, Method
 
 PAGE_SIZE: Final = 100
@@ -37,6 +38,27 @@ def listing(member: str, items: Mapping[str, dict[str, Any]], page_size: int = P
         return Complete(page, fresh_ms=FRESH_MS, cache_scope="public")
 
     return answer
+
+
+def list_methods(
+    catalogue: Catalogue,
+    tools: Iterable[ToolEntry],
+    tool: Callable[[ToolEntry], dict[str, Any]],
+    described: Callable[[Entry], dict[str, Any]],
+    prompt: Callable[[PromptEntry], dict[str, Any]],
+) -> dict[str, Method]:
+    """All four, of these tools, with the definitions that a revision makes of the entries."""
+    resources = catalogue.resources.values()
+    return {
+        "tools/list": listing("tools", {e.name: tool(e) for e in tools}),
+        "resources/list": listing(
+            "resources", {e.name: described(e) for e in resources if not e.uri.variables}
+        ),
+        "resources/templates/list": listing(
+            "resourceTemplates", {e.name: described(e) for e in resources if e.uri.variables}
+        ),
+        "prompts/list": listing("prompts", {e.name: prompt(e) for e in catalogue.prompts.values()}),
+    }
 
 
 def _page(

@@ -13,7 +13,7 @@ from .rounds import Rounds
 from .running import guarded
 
 MAX_URI: Final = 2048
-"""Characters; templates are matched in time that grows faster than the length."""
+"""Characters: every template is tried on every URI."""
 
 logger = Logger()
 

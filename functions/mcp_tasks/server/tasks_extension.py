@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from aws_lambda_powertools import Logger
 
-from ..protocol.errors import ErrorCode, ProtocolError, invalid_params, missing_capability
+from ..protocol.errors import ErrorCode, MissingCapability, ProtocolError, invalid_params
 from ..tasks.forms import InvalidAnswer
 from ..tasks.ids import is_task_id
 from ..tasks.inputs import check_size
@@ -29,12 +29,8 @@ UPDATE_ATTEMPTS: Final = 8
 logger = Logger()
 
 
-def required() -> ProtocolError:
-    """-32021: what was asked needs a client with the extension ("Capability Negotiation")."""
-    return missing_capability(
-        f"This needs a client that declares the {EXTENSION} extension",
-        {"extensions": {EXTENSION: {}}},
-    )
+REQUIRED: Final[dict[str, Any]] = {"extensions": {EXTENSION: {}}}
+"""What a client has to declare ("Capability Negotiation")."""
 
 
 def create_task_result(task: Task) -> dict[str, Any]:
@@ -162,7 +158,8 @@ def _store_answers(
 
 def _task_id(call: Call) -> str:
     if not call.takes_tasks:
-        raise required()
+        message = f"This needs a client that declares the {EXTENSION} extension"
+        raise MissingCapability(message, REQUIRED)
     task_id = call.params.get("taskId")
     if not isinstance(task_id, str):
         raise invalid_params("params.taskId must be a string")

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools import Logger
 
 from ..protocol import headers
 from ..protocol.errors import ErrorCode, ProtocolError, invalid_params
+from ..protocol.meta import RESERVED
 from ..registry.catalogue import Catalogue, ToolEntry
 from ..tasks.ids import new_task_id
 from ..tasks.rows import TaskEnded, TaskTable, UnknownTask
@@ -24,13 +25,13 @@ from ..workflows.executions import Executions, StartFailed
 from .call import Call, Complete, InputNeeded, Method, NeedsTasks, Outcome, TaskCreated
 from .rounds import Rounds
 from .running import guarded
-from .tasks_extension import EXTENSION
+from .tasks_extension import REQUIRED
+
+if TYPE_CHECKING:
+    from ..registry.tool import Tool
 
 MAX_INPUT_BYTES: Final = 256 * 1024
 """What an execution accepts as input (Step Functions developer guide, "Quotas")."""
-
-RESERVED: Final = "_meta"
-"""The member of an execution's input that is no argument."""
 
 logger = Logger()
 
@@ -49,20 +50,21 @@ def call_tool(
         entry, arguments = _requested(call, catalogue)
         logger.append_keys(tool=entry.name)
         if entry.task == "required" and not call.takes_tasks:
-            raise NeedsTasks(entry.name, {"extensions": {EXTENSION: {}}})
+            raise NeedsTasks(entry.name, REQUIRED)
 
         from ..registry.asking import ToolError
         from ..registry.results import error_result
         from ..registry.schema import InvalidArguments
 
+        tool = entry.load()
         try:
-            values = entry.load().check_arguments(arguments)
+            values = tool.check_arguments(arguments)
         except InvalidArguments as error:
             return Complete(error_result(f"Invalid arguments: {error}"))
         try:
             if entry.task == "forbidden" or not call.takes_tasks:
-                return _run(entry, call, arguments, values, rounds)
-            answers = _asked_first(entry, call, arguments, values, rounds)
+                return _run(tool, call, arguments, values, rounds)
+            answers = _asked_first(tool, call, arguments, values, rounds)
         except ToolError as error:
             return Complete(error_result(str(error)))
         if isinstance(answers, InputNeeded):
@@ -95,7 +97,7 @@ def _requested(call: Call, catalogue: Catalogue) -> tuple[ToolEntry, dict[str, A
 
 
 def _run(
-    entry: ToolEntry,
+    tool: Tool,
     call: Call,
     arguments: dict[str, Any],
     values: dict[str, Any],
@@ -105,21 +107,20 @@ def _run(
     from ..registry.asking import ToolError
     from ..registry.tool import FunctionTool
 
-    tool = entry.load()
     if not isinstance(tool, FunctionTool):
-        raise TypeError(f"{entry.name} is a workflow, and workflows are always tasks")
+        raise TypeError(f"{tool.name} is a workflow, and workflows are always tasks")
 
     @guarded("tool", ToolError)
     def run(context: Any) -> dict[str, Any]:
         tool.ask_before(values, context)
         return tool.run(values, context)
 
-    result = rounds.run(call, entry.name, arguments, run)
+    result = rounds.run(call, tool.name, arguments, run)
     return result if isinstance(result, InputNeeded) else Complete(result)
 
 
 def _asked_first(
-    entry: ToolEntry,
+    tool: Tool,
     call: Call,
     arguments: dict[str, Any],
     values: dict[str, Any],
@@ -128,14 +129,12 @@ def _asked_first(
     """What has to be known before there is a task: its rounds end before CreateTaskResult."""
     from ..registry.asking import ToolError
 
-    tool = entry.load()
-
     # Also when it asks nothing: a state that came with the request is looked at all the same.
     @guarded("tool", ToolError)
     def ask(context: Any) -> None:
         tool.ask_before(values, context)
 
-    return rounds.answers(call, entry.name, arguments, ask)
+    return rounds.answers(call, tool.name, arguments, ask)
 
 
 def _execution_input(

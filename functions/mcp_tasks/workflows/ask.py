@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..protocol.capabilities import required
-from ..protocol.errors import missing_capability
+from ..protocol.errors import MissingCapability
 from ..tasks.forms import InvalidQuestion, check_form
 from ..tasks.inputs import FormQuestion, Question, kinds, open_ask, question
 from ..tasks.rows import ClientCannotAnswer, TaskEnded, TaskTable, UnknownTask
@@ -36,7 +36,7 @@ def ask(event: Mapping[str, Any], rows: TaskTable, executions: Executions, now: 
     except ClientCannotAnswer:
         # basic/index.mdx: what needs an undeclared capability is answered with -32021; by now the
         # request is a task, so the task fails with that error.
-        error = missing_capability(
+        error = MissingCapability(
             "The tool needs to ask the client", required(kinds(questions.values()))
         )
         try:

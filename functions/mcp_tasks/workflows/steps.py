@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from ..protocol.meta import RESERVED
 from ..registry.asking import ToolError
 from ..registry.context import InputRequired, TaskCancelled, TaskContext
 from ..registry.results import error_result
@@ -51,7 +52,7 @@ def run_step(tool: WorkflowTool, name: str, arguments: Any, task: TaskContext) -
         raise LookupError(f"{tool.name} has no step {name!r}; it has {', '.join(tool.steps)}")
     if isinstance(arguments, dict):
         # A state that passes on the execution's input passes on what is not an argument.
-        arguments = {name: value for name, value in arguments.items() if name != "_meta"}
+        arguments = {name: value for name, value in arguments.items() if name != RESERVED}
     try:
         return step.call(arguments, task)
     except InputRequired:

@@ -32,7 +32,7 @@ from ..call import (
     Outcome,
     ResourceNotFound,
 )
-from ..lists import listing
+from ..lists import list_methods
 from ..stream import Stream
 from .revision import Revision, Send
 
@@ -54,25 +54,14 @@ class HandshakeRevision(Revision):
     def methods(self) -> MethodTable:
         """The methods of all three revisions."""
         offer, catalogue = self.offer, self.offer.catalogue
-        resources = catalogue.resources.values()
         tools = [entry for entry in catalogue.tools.values() if self.lists(entry)]
         return {
             "initialize": self._initialize(),
             "ping": lambda call: Complete({}),
             "logging/setLevel": _set_level,
-            "tools/list": listing("tools", {e.name: self.tool(e) for e in tools}),
+            **list_methods(catalogue, tools, self.tool, self.described, self.prompt),
             "tools/call": _shaped(offer.call_tool, self.tool_result),
-            "resources/list": listing(
-                "resources", {e.name: self.described(e) for e in resources if not e.uri.variables}
-            ),
-            "resources/templates/list": listing(
-                "resourceTemplates",
-                {e.name: self.described(e) for e in resources if e.uri.variables},
-            ),
             "resources/read": offer.read_resource,
-            "prompts/list": listing(
-                "prompts", {e.name: self.prompt(e) for e in catalogue.prompts.values()}
-            ),
             "prompts/get": _shaped(offer.get_prompt, self.prompt_result),
             "completion/complete": offer.complete_argument,
         }

@@ -13,10 +13,11 @@ from ...protocol.capabilities import askable
 from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
 from ...protocol.headers import Headers
 from ...protocol.jsonrpc import Request
+from ...registry.catalogue import Entry
 from ...tasks.inputs import Kind
 from ..call import Call, Complete, InputNeeded, MethodTable, Outcome
 from ..input_requests import input_requests
-from ..lists import FRESH_MS, listing
+from ..lists import FRESH_MS, list_methods
 from ..stream import Stream
 from ..tasks_extension import EXTENSION, create_task_result
 from .revision import Revision, Send
@@ -38,23 +39,11 @@ class Revision20260728(Revision):
     def methods(self) -> MethodTable:
         """The core's methods and the extension's."""
         offer, catalogue = self.offer, self.offer.catalogue
-        resources = catalogue.resources.values()
         return {
             "server/discover": self._discover(),
-            "tools/list": listing(
-                "tools", {e.name: e.definition for e in catalogue.tools.values()}
-            ),
+            **list_methods(catalogue, catalogue.tools.values(), _as_it_is, _as_it_is, _as_it_is),
             "tools/call": offer.call_tool,
-            "resources/list": listing(
-                "resources", {e.name: e.definition for e in resources if not e.uri.variables}
-            ),
-            "resources/templates/list": listing(
-                "resourceTemplates", {e.name: e.definition for e in resources if e.uri.variables}
-            ),
             "resources/read": offer.read_resource,
-            "prompts/list": listing(
-                "prompts", {e.name: e.definition for e in catalogue.prompts.values()}
-            ),
             "prompts/get": offer.get_prompt,
             "completion/complete": offer.complete_argument,
             **offer.tasks,
@@ -113,6 +102,11 @@ class Revision20260728(Revision):
             cache_scope="public",
         )
         return lambda call: outcome
+
+
+def _as_it_is(entry: Entry) -> dict[str, Any]:
+    """Authors declare in the words of this revision."""
+    return entry.definition
 
 
 def _earlier_round(params: dict[str, Any]) -> dict[str, Any]:
