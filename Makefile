@@ -6,7 +6,7 @@ LOCAL = $(PYTHON) -m infra.local
 # What `cdk` finds first: this repository's Python, Node and CDK CLI.
 export NODE_USE_SYSTEM_CA = 1
 IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$$PATH"
-CONTEXT = $(foreach key,auth cell stack origins hosts access_log,$(if $($(key)),-c $(key)=$($(key))))
+CONTEXT = $(foreach key,auth cell stack origins hosts streaming domain priority access_log,$(if $($(key)),-c $(key)=$($(key))))
 
 .PHONY: help demo up down test conformance bench lint synth bootstrap deploy destroy lock clean python
 .DEFAULT_GOAL := help
@@ -17,8 +17,8 @@ help: ## This list
 demo: python ## Everything at once: emulator, deploy, a client that drives it, and the end
 	@$(LOCAL) demo $(if $(ASK),--ask)
 
-up: python ## The stack on an emulator, left running [TOOLS=folder] [PORT=n]
-	@$(LOCAL) up --tools $(TOOLS) $(if $(PORT),--port $(PORT))
+up: python ## The stack on an emulator, left running [TOOLS=folder] [PORT=n] [STREAMING=true]
+	@$(LOCAL) up --tools $(TOOLS) $(if $(PORT),--port $(PORT)) $(if $(STREAMING),--streaming $(STREAMING))
 
 down: python ## Stop what `make up` left running
 	@$(LOCAL) down
@@ -48,7 +48,7 @@ bootstrap: python ## Prepare the account and region of your credentials for the 
 	@$(LOCAL) prepare
 	@$(IN_ENV) cdk bootstrap
 
-deploy: python ## Deploy to the account of your credentials [auth=iam|none] [stack=] [cell=] [origins=] [hosts=] [access_log=on]
+deploy: python ## Deploy to the account of your credentials [auth=iam|none] [stack=] [cell=] [origins=] [hosts=] [streaming=true] [domain=] [priority=] [access_log=on]
 	@$(LOCAL) prepare
 	@$(IN_ENV) cdk deploy --require-approval broadening $(CONTEXT)
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import tomllib
 from typing import Final
 
-from aws_cdk import Duration
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from mcp_tasks.registry.catalogue import Catalogue
 
 from .bundle import ROOT
+from .carrier import BUFFERED, STREAMED, Carrier
 from .functions import FunctionCode
 from .gateway import Gateway
 from .grants import allow, allow_declared, allow_executions, role_of
+from .mailboxes import MailboxesTable
 from .settings import Settings
 from .state_key import StateKey
 from .table import TasksTable
@@ -22,8 +23,13 @@ from .tools import ToolWorkflows
 
 VERSION: Final[str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
-TIMEOUT: Final = Duration.seconds(30)
-"""After API Gateway's 29 seconds, so that the caller gets the gateway's 504 and its reason."""
+LISTENING: Final = (
+    "dynamodb:Query",
+    "dynamodb:PutItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:BatchWriteItem",
+)
+"""What a listen does with its mailbox."""
 
 
 class McpApi(Construct):
@@ -35,30 +41,34 @@ class McpApi(Construct):
         construct_id: str,
         code: FunctionCode,
         table: TasksTable,
+        mailboxes: MailboxesTable,
         workflows: ToolWorkflows,
         catalogue: Catalogue,
         settings: Settings,
     ) -> None:
         super().__init__(scope, construct_id)
+        carrier = STREAMED if settings.streaming and not settings.listens_apart else BUFFERED
         state_key = StateKey(self, "StateKey")
         function = code.function(
             self,
             "api",
             description="Answers MCP requests",
             environment={
-                "TASKS_TABLE": table.name,
+                **server_environment(table, mailboxes, settings, carrier),
                 "STATE_MACHINE_PREFIX": workflows.arn_prefix,
-                "CELL": settings.cell,
-                "SERVER_NAME": settings.stack,
-                "SERVER_VERSION": VERSION,
-                "ALLOWED_ORIGINS": " ".join(settings.allowed_origins),
-                "ALLOWED_HOSTS": " ".join(settings.allowed_hosts),
                 "STATE_KEY_SECRET": state_key.arn,
             },
-            timeout=TIMEOUT,
+            timeout=carrier.timeout,
             memory_mb=1024,
         )
-        table.grant(function, "dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:UpdateItem")
+        table.grant(
+            function,
+            "dynamodb:PutItem",
+            "dynamodb:GetItem",
+            "dynamodb:BatchGetItem",
+            "dynamodb:UpdateItem",
+        )
+        mailboxes.grant(function, *LISTENING)
         # SendTaskSuccess is checked against the token's state machine, though the authorization
         # reference lists no resource for it; the CDK's `grant_task_response` relies on it, too.
         allow(
@@ -69,10 +79,7 @@ class McpApi(Construct):
         allow_executions(function, ["states:StopExecution"], workflows.executions)
         self._allow_what_runs_here(function, catalogue)
         allow(function, ["secretsmanager:GetSecretValue"], [state_key.arn])
-        gateway = Gateway(self, function, settings)
-        self.url = gateway.url
-        self.rest_api_id = gateway.rest_api_id
-        self.stage = gateway.stage
+        self.gateway = Gateway(self, settings.stack, function, carrier, settings)
 
     def _allow_what_runs_here(self, function: lambda_.Function, catalogue: Catalogue) -> None:
         """What the code declares that runs within requests, and not in a worker of its own."""
@@ -83,3 +90,19 @@ class McpApi(Construct):
             allow_declared(role_of(function), resource.name, resource.load().permissions)
         for prompt in catalogue.prompts.values():
             allow_declared(role_of(function), prompt.name, prompt.load().permissions)
+
+
+def server_environment(
+    table: TasksTable, mailboxes: MailboxesTable, settings: Settings, carrier: Carrier
+) -> dict[str, str]:
+    """What the server's code reads, whichever methods it answers."""
+    return {
+        "TASKS_TABLE": table.name,
+        "MAILBOXES_TABLE": mailboxes.name,
+        "CELL": settings.cell,
+        "SERVER_NAME": settings.stack,
+        "SERVER_VERSION": VERSION,
+        "ALLOWED_ORIGINS": " ".join(settings.allowed_origins),
+        "ALLOWED_HOSTS": " ".join(settings.allowed_hosts),
+        **carrier.environment,
+    }

@@ -9,6 +9,12 @@ Context (`-c key=value`):
     auth         iam (default: callers sign with SigV4) or none (anybody; must be asked for)
     origins      browsers' origins that may call, separated by spaces; none by default
     hosts        names that it answers under, separated by spaces; all that lead to it by default
+    streaming    true or false (default): whether listens are answered as a stream, which lasts
+                 up to 15 minutes, or with what happened in up to 25 seconds
+    domain       a custom domain of API Gateway, in the same account and region, to answer under;
+                 several stacks, each a cell, share one
+    priority     the stack's place among those of its domain: 1 to 90000, 100 by default, none
+                 twice. The one with the lowest starts the tasks
     access_log   on or off (default). API Gateway writes access logs only in an account and region
                  whose settings name a role for it, and a stack should not change those
 """

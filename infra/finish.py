@@ -6,9 +6,9 @@ from aws_cdk import Duration
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from .dead_letters import DeadLetterQueue
 from .functions import FunctionCode
 from .grants import allow_executions
 from .nag import acknowledge
@@ -30,14 +30,14 @@ class FinishFunction(Construct):
         workflows: ToolWorkflows,
     ) -> None:
         super().__init__(scope, construct_id)
-        undelivered = sqs.Queue(
+        undelivered = DeadLetterQueue(
             self,
             "Undelivered",
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
-            retention_period=Duration.days(14),
+            "Executions ended, and their tasks were not told",
         )
-        acknowledge(undelivered, "AwsSolutions-SQS3", "This is a dead-letter queue itself")
+        acknowledge(
+            undelivered, "AwsSolutions-SQS3", "A dead-letter queue itself, of a rule and a function"
+        )
         function = code.function(
             self,
             "finish",

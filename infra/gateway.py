@@ -11,6 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from .carrier import Carrier
 from .functions import LOG_RETENTION
 from .nag import acknowledge
 from .settings import Settings
@@ -41,12 +42,19 @@ class Gateway(Construct):
 
     stage: Final = STAGE
 
-    def __init__(self, scope: Construct, function: lambda_.IFunction, settings: Settings) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        function: lambda_.IFunction,
+        carrier: Carrier,
+        settings: Settings,
+    ) -> None:
         super().__init__(scope, "Gateway")
         api = apigateway.RestApi(
             self,
             "RestApi",
-            rest_api_name=settings.stack,
+            rest_api_name=name,
             endpoint_types=[apigateway.EndpointType.REGIONAL],
             deploy_options=apigateway.StageOptions(
                 stage_name=STAGE,
@@ -56,13 +64,15 @@ class Gateway(Construct):
             ),
         )
         mcp = api.root.add_resource("mcp")
-        _post(mcp, function, settings)
+        _post(mcp, function, carrier, settings)
         _not_allowed(mcp, "GET")
         _not_allowed(mcp, "DELETE")
         _answer_in_json_rpc(api)
         self._accept_findings(api, settings)
         self.url = api.url_for_path("/mcp")
         self.rest_api_id = api.rest_api_id
+        self.deployed_stage = api.deployment_stage.stage_name
+        """The stage's name for a resource that must not exist before the stage does."""
 
     def _access_log(self) -> dict[str, Any]:
         group = logs.LogGroup(
@@ -107,11 +117,16 @@ class Gateway(Construct):
         )
 
 
-def _post(resource: apigateway.Resource, function: lambda_.IFunction, settings: Settings) -> None:
+def _post(
+    resource: apigateway.Resource,
+    function: lambda_.IFunction,
+    carrier: Carrier,
+    settings: Settings,
+) -> None:
     iam = settings.auth == "iam"
     method = resource.add_method(
         "POST",
-        apigateway.LambdaIntegration(function, allow_test_invoke=False),
+        apigateway.LambdaIntegration(function, allow_test_invoke=False, **carrier.integration),
         authorization_type=apigateway.AuthorizationType.IAM
         if iam
         else apigateway.AuthorizationType.NONE,

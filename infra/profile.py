@@ -57,8 +57,9 @@ LOCAL = Profile(
     allowed_origins=("http://localhost:*", "http://127.0.0.1:*"),
     # A name that somebody else owns and lets resolve to this machine is not one of them.
     allowed_hosts=("localhost:*", "127.0.0.1:*", "*.execute-api.localhost:*"),
-    # The emulator starts a process for each of a first burst of calls, which takes seconds.
-    reserved_concurrency=4,
+    # The emulator starts a process for each of a first burst of calls, which takes seconds. Not
+    # fewer: each listen that waits holds one for up to 25 seconds.
+    reserved_concurrency=10,
     # The same constructs, which the AWS profile has checked.
     checked=False,
 )

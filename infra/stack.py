@@ -11,15 +11,21 @@ from mcp_tasks.registry.catalogue import Catalogue
 
 from .api import McpApi
 from .ask import AskFunction
+from .deliver import DeliverFunction
+from .events import TaskEvents
 from .finish import FinishFunction
 from .functions import FunctionCode
+from .listens import ListenApi
+from .mailboxes import MailboxesTable
+from .publish import PublishFunction
+from .routing import Routing
 from .settings import Settings
 from .table import TasksTable
 from .tools import ToolWorkflows
 
 
 class McpTasksStack(Stack):
-    """One cell: an endpoint, its tools, its tasks."""
+    """One cell: an endpoint, its tools, its tasks, and those who follow them."""
 
     def __init__(
         self, scope: Construct, settings: Settings, catalogue: Catalogue, bundle: Path
@@ -27,14 +33,26 @@ class McpTasksStack(Stack):
         super().__init__(scope, settings.stack, description="Workflow-backed MCP server")
         code = FunctionCode(bundle, settings.profile)
         table = TasksTable(self, "Tasks")
+        mailboxes = MailboxesTable(self, "Mailboxes")
         ask = AskFunction(self, "Ask", code, table)
         workflows = ToolWorkflows(self, "Tools", code, table, ask, catalogue, settings.cell)
         FinishFunction(self, "Finish", code, table, workflows)
-        api = McpApi(self, "Api", code, table, workflows, catalogue, settings)
+        task_events = TaskEvents(self, "Events")
+        PublishFunction(self, "Publish", code, table, task_events)
+        DeliverFunction(self, "Deliver", code, mailboxes, task_events)
+        api = McpApi(self, "Api", code, table, mailboxes, workflows, catalogue, settings)
+        gateway = listens = api.gateway
+        if settings.listens_apart:
+            listens = ListenApi(self, "Listens", code, table, mailboxes, settings).gateway
+            CfnOutput(self, "ListensApiId", value=listens.rest_api_id)
+        if settings.domain:
+            Routing(self, "Routing", settings, gateway, listens)
         Tags.of(self).add("mcp-cell", settings.cell)
-        CfnOutput(self, "Endpoint", value=api.url, description="The MCP endpoint")
-        CfnOutput(self, "ApiId", value=api.rest_api_id)
-        CfnOutput(self, "Stage", value=api.stage)
+        url = f"https://{settings.domain}/mcp" if settings.domain else gateway.url
+        CfnOutput(self, "Endpoint", value=url, description="The MCP endpoint")
+        CfnOutput(self, "ApiId", value=gateway.rest_api_id)
+        CfnOutput(self, "Stage", value=gateway.stage)
         CfnOutput(self, "TasksTable", value=table.name)
+        CfnOutput(self, "EventBus", value=task_events.name, description="Hears every change")
         # W3005: the CDK lets a function depend on its role, which the function refers to as well.
         self.template_options.metadata = {"cfn-lint": {"config": {"ignore_checks": ["W3005"]}}}

@@ -9,7 +9,7 @@ from constructs import Construct
 
 
 class TasksTable(Construct):
-    """One row per task, on demand, encrypted, with point-in-time recovery and expiry."""
+    """One row per task, on demand, encrypted, recoverable, with expiry and a stream of changes."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)
@@ -23,6 +23,8 @@ class TasksTable(Construct):
                 point_in_time_recovery_enabled=True
             ),
             time_to_live_attribute="expiresAt",
+            # Both, because a write that clients cannot see is told by what it left as it was.
+            stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
             # Tasks outlive nothing: a removed stack has no one to read them.
             removal_policy=RemovalPolicy.DESTROY,
         )
@@ -31,6 +33,13 @@ class TasksTable(Construct):
     def name(self) -> str:
         """The table's name."""
         return self._table.table_name
+
+    @property
+    def stream_arn(self) -> str:
+        """The stream of the rows' changes."""
+        if self._table.table_stream_arn is None:
+            raise TypeError(f"{self.node.path} has no stream")
+        return self._table.table_stream_arn
 
     def grant(self, grantee: iam.IGrantable, *actions: str) -> None:
         """Allow single actions on the table's items, for instance `dynamodb:GetItem`."""

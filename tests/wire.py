@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -44,7 +45,13 @@ CORE_RESULTS: Final[Mapping[str, str]] = {
 }
 """Method -> the definition of its result, by the same name in all revisions."""
 
-MODERN_RESULTS: Final = {**CORE_RESULTS, "server/discover": "DiscoverResult"}
+LISTEN: Final = "subscriptions/listen"
+
+MODERN_RESULTS: Final = {
+    **CORE_RESULTS,
+    "server/discover": "DiscoverResult",
+    LISTEN: "SubscriptionsListenResult",
+}
 
 HANDSHAKE_RESULTS: Final = {
     **CORE_RESULTS,
@@ -73,6 +80,21 @@ NOTIFICATIONS: Final[Mapping[str, str]] = {
     "notifications/message": "LoggingMessageNotification",
 }
 """Method -> the definition of the notifications that a request's own stream may carry."""
+
+ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
+CHANGED: Final = "notifications/tasks"
+SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
+SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
+
+TASK_MEMBERS: Final = frozenset(
+    {
+        *("taskId", "status", "statusMessage", "createdAt", "lastUpdatedAt", "ttlMs"),
+        *("pollIntervalMs", "inputRequests", "result", "error"),
+    }
+)
+"""Members of a DetailedTask (tasks.md, "Task Status")."""
+
+TERMINAL: Final = frozenset({"completed", "failed", "cancelled"})
 
 ERRORS: Final[Mapping[int, str]] = {
     -32700: "ParseError",
@@ -120,6 +142,11 @@ def check(method: str, message: dict[str, Any], revision: str = MODERN) -> None:
         _validate(method, SCHEMA_OF[revision], "JSONRPCResultResponse", message)
         if revision == MODERN:
             _check_result(method, message["result"])
+            if method == LISTEN:
+                _members(method, message["result"], {"resultType", "_meta"})
+                about = message["result"]["_meta"]
+                _members(f"{method}'s _meta", about, {SUBSCRIPTION_ID, SERVER_INFO})
+                _check_tag("its result", about, message["id"])
         else:
             _check_handshake_result(method, message["result"], SCHEMA_OF[revision])
 
@@ -151,6 +178,113 @@ def check_notifications(messages: Iterable[dict[str, Any]], revision: str = MODE
             if token in last and progress <= last[token]:
                 raise InvalidMessage(f"progress of {token!r} from {last[token]} to {progress}")
             last[token] = progress
+
+
+def check_listen(
+    request_id: Any, messages: Sequence[dict[str, Any]], wanted_ids: Collection[str] | None
+) -> None:
+    """Check everything that a `subscriptions/listen` was answered with, from first to last.
+
+    `wanted_ids` are the tasks that it asked for; None when it asked for none, not even for an empty
+    list. The stream has to end gracefully. Raises InvalidMessage.
+    """
+    check_heard(request_id, messages[:-1], wanted_ids)
+    answer = messages[-1]
+    if "result" not in answer:
+        raise InvalidMessage(f"{LISTEN}: the stream ends without a result: {answer}")
+    check(LISTEN, answer)
+    _check_same_id("the result", answer["id"], request_id)
+
+
+def check_heard(
+    request_id: Any, messages: Sequence[dict[str, Any]], wanted_ids: Collection[str] | None
+) -> None:
+    """Check what a `subscriptions/listen` was sent before its end, in its order.
+
+    Raises InvalidMessage.
+    """
+    if not messages:
+        raise InvalidMessage(f"{LISTEN}: nothing was acknowledged")
+    accepted = _check_acknowledged(messages[0], request_id, wanted_ids)
+    known: dict[str, dict[str, Any]] = {}
+    for message in messages[1:]:
+        params = _check_change(message, request_id)
+        task_id = params["taskId"]
+        if task_id not in accepted:
+            raise InvalidMessage(f"{CHANGED}: {task_id} was not acknowledged")
+        if task_id in known:
+            _check_forward(known[task_id], params)
+        known[task_id] = params
+
+
+def _check_acknowledged(
+    message: dict[str, Any], request_id: Any, wanted_ids: Collection[str] | None
+) -> Collection[str]:
+    """subscriptions.mdx, "Acknowledgment"; the ids are the extension's."""
+    params = _check_notification_of_listen(message, request_id, ACKNOWLEDGED)
+    _validate(ACKNOWLEDGED, CORE, "SubscriptionsAcknowledgedNotification", message)
+    # This server's lists change with a deployment only.
+    _members(ACKNOWLEDGED, params, {"_meta", "notifications"})
+    _members(ACKNOWLEDGED, params["notifications"], {"taskIds"})
+    _validate(
+        ACKNOWLEDGED, TASKS, "TaskSubscriptionAcknowledgedNotifications", params["notifications"]
+    )
+    if ("taskIds" in params["notifications"]) != (wanted_ids is not None):
+        raise InvalidMessage(f"{ACKNOWLEDGED}: taskIds, or none, other than asked for")
+    accepted: list[str] = params["notifications"].get("taskIds", [])
+    if len(set(accepted)) < len(accepted) or not set(accepted) <= set(wanted_ids or ()):
+        raise InvalidMessage(f"{ACKNOWLEDGED}: {accepted} are not of the wanted {wanted_ids}")
+    return accepted
+
+
+def _check_change(message: dict[str, Any], request_id: Any) -> dict[str, Any]:
+    """tasks.md, "Task Status Notifications": a DetailedTask and the tag, nothing else."""
+    params = _check_notification_of_listen(message, request_id, CHANGED)
+    _validate(CHANGED, TASKS, "TaskStatusNotification", message)
+    _members(CHANGED, params, {*TASK_MEMBERS, "_meta"})
+    _check_times(CHANGED, params)
+    _check_payload(CHANGED, params)
+    return params
+
+
+def _check_notification_of_listen(
+    message: dict[str, Any], request_id: Any, method: str
+) -> dict[str, Any]:
+    """What holds for all notifications of a listen ("Receiving Notifications")."""
+    if message.get("method") != method:
+        raise InvalidMessage(f"{LISTEN}: {method} was due, and not {message}")
+    _json(method, message)
+    _members(method, message, {"jsonrpc", "method", "params"})
+    params: dict[str, Any] = message.get("params", {})
+    about = params.get("_meta", {})
+    _check_tag(method, about, request_id)
+    _members(f"{method}'s _meta", about, {SUBSCRIPTION_ID})
+    return params
+
+
+def _check_tag(what: str, about: dict[str, Any], request_id: Any) -> None:
+    if SUBSCRIPTION_ID not in about:
+        raise InvalidMessage(f"{what}: has no {SUBSCRIPTION_ID}")
+    _check_same_id(what, about[SUBSCRIPTION_ID], request_id)
+
+
+def _check_same_id(what: str, found: Any, request_id: Any) -> None:
+    """Of the same type, too: to Python, 1 is True and 1.0."""
+    if type(found) is not type(request_id) or found != request_id:
+        raise InvalidMessage(f"{what}: is of {found!r}, and the listen is {request_id!r}")
+
+
+def _check_forward(before: dict[str, Any], now: dict[str, Any]) -> None:
+    """tasks.md, "Task Status": a task does not go backwards, and its end is final."""
+    task_id = now["taskId"]
+    if before["status"] in TERMINAL:
+        raise InvalidMessage(f"{CHANGED}: {task_id} was {before['status']}, and that is final")
+    times = [datetime.fromisoformat(task["lastUpdatedAt"]) for task in (before, now)]
+    if times != sorted(times):
+        raise InvalidMessage(f"{CHANGED}: {task_id} goes back from {times[0]} to {times[1]}")
+    for member in ("createdAt", "ttlMs"):
+        if before[member] != now[member]:
+            raise InvalidMessage(f"{CHANGED}: the {member} of {task_id} has changed")
 
 
 def _check_result(method: str, result: dict[str, Any]) -> None:

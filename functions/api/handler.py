@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools import Logger
 
 from mcp_tasks.deployment import Deployment
-from mcp_tasks.server.endpoint import from_api_gateway, to_api_gateway
+from mcp_tasks.server.api_gateway import HttpAnswer, from_api_gateway, to_api_gateway
 from mcp_tasks.server.server import mcp_server
 from mcp_tasks.tasks.task import ANYONE
 
@@ -21,8 +21,13 @@ server = mcp_server(Deployment(os.environ))
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Answer one request, and log one line about it: no argument, no result, no answer."""
+    """Answer one request."""
     answer = server.answer(from_api_gateway(event, ANYONE))
+    log_answer(answer)
+    return to_api_gateway(answer)
+
+
+def log_answer(answer: HttpAnswer) -> None:
+    """Log one line about a request: no argument, no result, no answer."""
     error = answer.error
     logger.info("answered", status=int(answer.status), error=int(error.code) if error else None)
-    return to_api_gateway(answer)

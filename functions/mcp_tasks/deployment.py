@@ -14,6 +14,8 @@ from typing import Any
 from botocore.config import Config
 from botocore.session import get_session
 
+from .notifications.bus import EventBus
+from .notifications.mailboxes import Mailboxes
 from .registry.catalogue import FILE_NAME, Catalogue, ToolEntry
 from .tasks.rows import TaskTable
 from .workflows.executions import Executions
@@ -34,10 +36,10 @@ def aws_client(service: str, config: Config) -> Any:
 class Deployment:
     """One stack, as its functions see it.
 
-    `environment` holds TASKS_TABLE, STATE_MACHINE_PREFIX (an ARN that a tool's name completes),
-    CELL, SERVER_NAME, SERVER_VERSION, STATE_KEY_SECRET (the ARN of a secret), ALLOWED_ORIGINS and
-    ALLOWED_HOSTS (separated by spaces); each function gets those that it uses. `client` makes
-    clients; tests pass a stand-in.
+    `environment` holds TASKS_TABLE, MAILBOXES_TABLE, EVENT_BUS, STATE_MACHINE_PREFIX (an ARN that a
+    tool's name completes), CELL, SERVER_NAME, SERVER_VERSION, STATE_KEY_SECRET (the ARN of a
+    secret), ALLOWED_ORIGINS and ALLOWED_HOSTS (separated by spaces); each function gets those that
+    it uses. `client` makes clients; tests pass a stand-in.
     """
 
     def __init__(
@@ -53,8 +55,22 @@ class Deployment:
     @cached_property
     def rows(self) -> TaskTable:
         """The tasks table."""
-        client = self._client("dynamodb", config=CLIENT_CONFIG)
-        return TaskTable(client, self._environment["TASKS_TABLE"])
+        return TaskTable(self._dynamodb, self._environment["TASKS_TABLE"])
+
+    @cached_property
+    def mailboxes(self) -> Mailboxes:
+        """What waits for those who listen."""
+        return Mailboxes(self._dynamodb, self._environment["MAILBOXES_TABLE"])
+
+    @cached_property
+    def bus(self) -> EventBus:
+        """Where the changes of tasks are heard of."""
+        client = self._client("events", config=CLIENT_CONFIG)
+        return EventBus(client, self._environment["EVENT_BUS"])
+
+    @cached_property
+    def _dynamodb(self) -> Any:
+        return self._client("dynamodb", config=CLIENT_CONFIG)
 
     @cached_property
     def executions(self) -> Executions:

@@ -2,6 +2,7 @@
 
 prepare [--tests]          install what the other commands need
 up [--tools F] [--port N]  the stack on an emulator, left running
+   [--streaming true]      and a gateway that streams in front of it
 down                       stop it
 demo                       the stack on an emulator of its own, driven by a client, and stopped
 """
@@ -14,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import emulator
+from . import emulator, gateway_process
 from .console import CommandError, fail, say, step
 from .deployment import deploy
 from .environment import ROOT, STATE, prepare, python
@@ -22,27 +23,40 @@ from .environment import ROOT, STATE, prepare, python
 ENDPOINT = STATE / "endpoint"
 
 
-def up(tools: Path, port: int | None) -> int:
+def up(tools: Path, port: int | None, streaming: bool) -> int:
     """Deploy to an emulator and leave it running; a second time, deploy what changed."""
     prepare()
     with step("starting the emulator"):
         running = emulator.start("up", port)
+    gateway = gateway_process.find("up")
+    if gateway is not None and not streaming:
+        gateway.stop()
     try:
         stack = deploy(running, tools)
+        url, processes = stack.url, f"the emulator, process {running.pid}"
+        if streaming:
+            with step("starting the gateway"):
+                gateway = gateway_process.start(stack)
+            url, processes = gateway.url, f"{processes}, and the gateway, process {gateway.pid}"
     except CommandError as error:
         return fail(f"{error}\nThe emulator still runs; `make down` stops it.")
-    ENDPOINT.write_text(f"{stack.url}\n")
-    say(f"\nMCP endpoint: {stack.url}  (also in {ENDPOINT.relative_to(ROOT)})")
-    say(f"Running: the emulator, process {running.pid}; `make down` stops it")
+    ENDPOINT.write_text(f"{url}\n")
+    say(f"\nMCP endpoint: {url}  (also in {ENDPOINT.relative_to(ROOT)})")
+    say(f"Running: {processes}; `make down` stops {'both' if streaming else 'it'}")
     return 0
 
 
 def down() -> int:
     """Stop what `up` left running."""
     ENDPOINT.unlink(missing_ok=True)
+    gateway = gateway_process.find("up")
+    if gateway is not None:
+        gateway.stop()
+        say(f"Stopped the gateway, process {gateway.pid}.")
     running = emulator.find("up")
     if running is None:
-        say("Nothing is running.")
+        if gateway is None:
+            say("Nothing is running.")
         return 0
     running.stop()
     say(f"Stopped the emulator, process {running.pid}.")
@@ -74,6 +88,7 @@ def main() -> int:
     up_parser = commands.add_parser("up")
     up_parser.add_argument("--tools", type=Path, default=ROOT / "functions" / "tools")
     up_parser.add_argument("--port", type=int)
+    up_parser.add_argument("--streaming", choices=["true", "false"], default="false")
     commands.add_parser("down")
     demo_parser = commands.add_parser("demo")
     demo_parser.add_argument("--ask", action="store_true", help="answer the questions yourself")
@@ -84,7 +99,7 @@ def main() -> int:
                 prepare(options.tests)
                 return 0
             case "up":
-                return up(options.tools.resolve(), options.port)
+                return up(options.tools.resolve(), options.port, options.streaming == "true")
             case "down":
                 return down()
             case _:

@@ -111,11 +111,12 @@ def _add(grants: Grants, document: Mapping[str, Any]) -> None:
     for statement in document["Statement"]:
         assert set(statement) == {"Action", "Effect", "Resource"}, statement
         assert statement["Effect"] == "Allow", statement
-        for resource in _listed(statement["Resource"]):
-            grants.setdefault(resource, set()).update(_listed(statement["Action"]))
+        for resource in as_list(statement["Resource"]):
+            grants.setdefault(resource, set()).update(as_list(statement["Action"]))
 
 
-def _listed(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
+    """A policy's lists of one may be written without brackets."""
     return value if isinstance(value, list) else [value]
 
 

@@ -30,10 +30,14 @@ JOBS: dict[str, dict[str, str]] = {
         "origins": "https://one.example https://two.example",
         "hosts": "mcp.example *.mcp.example:8443",
     },
+    "streaming": {"streaming": "true"},
+    "domain": {"streaming": "true", "domain": "mcp.example.com", "priority": "7"},
+    "local, domain": {"profile": "local", "domain": "mcp.example.com", "cell": "c2"},
     "fork": {"tools": "fork", "stack": "fork"},
     "no tasks": {"tools": "no tasks"},
     "nothing accepted": {"tools": "fork"},
     "nothing accepted, open": {"auth": "none", "access_log": "on"},
+    "nothing accepted, domain": {"streaming": "true", "domain": "mcp.example.com"},
 }
 
 
@@ -89,6 +93,24 @@ def on_this_machine(assemblies: dict[str, Assembly]) -> Assembly:
 def open_server(assemblies: dict[str, Assembly]) -> Assembly:
     """`-c auth=none -c access_log=on`, with a name, a cell, origins and hosts of its own."""
     return _good(assemblies["open"])
+
+
+@pytest.fixture(scope="session")
+def streaming(assemblies: dict[str, Assembly]) -> Assembly:
+    """`-c streaming=true`: one gateway, which streams."""
+    return _good(assemblies["streaming"])
+
+
+@pytest.fixture(scope="session")
+def behind_a_domain(assemblies: dict[str, Assembly]) -> Assembly:
+    """`-c streaming=true -c domain=mcp.example.com -c priority=7`: two gateways, and rules."""
+    return _good(assemblies["domain"])
+
+
+@pytest.fixture(scope="session")
+def second_cell(assemblies: dict[str, Assembly]) -> Assembly:
+    """`-c profile=local -c cell=c2`, behind the same domain, with no priority and no streaming."""
+    return _good(assemblies["local, domain"])
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,15 @@ def test_the_bundle_has_one_handler_per_function(on_aws: Assembly) -> None:
         assert (on_aws.bundle / f"{module}.py").is_file()
 
 
+def test_what_starts_a_streaming_function_is_executable(streaming: Assembly) -> None:
+    """Lambda runs AWS_LAMBDA_EXEC_WRAPPER as a program; /var/task is the unzipped bundle."""
+    function = streaming.resources("AWS::Lambda::Function")["Api/Function"]
+    wrapper = function["Environment"]["Variables"]["AWS_LAMBDA_EXEC_WRAPPER"]
+    file = streaming.bundle / wrapper.removeprefix("/var/task/")
+    assert file.stat().st_mode & 0o111 == 0o111
+    assert file.read_text().startswith("#!")
+
+
 def test_all_functions_share_one_bundle(fork: Assembly) -> None:
     keys = {f["Code"]["S3Key"] for f in fork.resources("AWS::Lambda::Function").values()}
     assert keys == {f"{fork.bundle.name.removeprefix('asset.')}.zip"}

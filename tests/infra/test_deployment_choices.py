@@ -26,6 +26,9 @@ def test_a_deployment_that_chooses_nothing_goes_to_aws_and_lets_nobody_in() -> N
         auth="iam",
         allowed_origins=(),
         allowed_hosts=(),
+        streaming=False,
+        domain=None,
+        priority=100,
         access_log=False,
     )
 
@@ -56,6 +59,32 @@ def test_hosts_are_added_to_those_of_the_profile() -> None:
 def test_hosts_are_names_without_regard_to_case() -> None:
     """RFC 3986, section 3.2.2; `check_host` compares what the client sent in lower case."""
     assert _settings(hosts="MCP.Example.com").allowed_hosts == ("mcp.example.com",)
+
+
+def test_a_domain_is_a_name_without_regard_to_case() -> None:
+    assert _settings(domain="MCP.Example.com").domain == "mcp.example.com"
+
+
+def test_a_domain_is_a_host_where_hosts_are_listed() -> None:
+    """Where none are, all that lead to the server are: naming one would shut the others out."""
+    domain = "mcp.example.com"
+    assert _settings(domain=domain).allowed_hosts == ()
+    assert _settings(domain=domain, hosts="a.example").allowed_hosts == ("a.example", domain)
+    assert _settings(domain=domain, profile="local").allowed_hosts[-1] == domain
+
+
+def test_listens_have_a_gateway_of_their_own_where_a_domain_can_tell_them_apart() -> None:
+    domain = "mcp.example.com"
+    assert _settings(streaming="true", domain=domain).listens_apart
+    assert not _settings(streaming="true").listens_apart
+    assert not _settings(domain=domain).listens_apart
+
+
+@pytest.mark.parametrize("priority", [1, 100, 90_000])
+def test_a_priority_may_be_a_number(priority: int) -> None:
+    """As cdk.json's context has it."""
+    context = {"priority": priority}
+    assert Settings.from_context(context.get, ROOT).priority == priority
 
 
 def test_every_choice_is_documented_and_can_be_given_to_make() -> None:
@@ -89,6 +118,14 @@ def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: 
         ("stack", "s" * 29, "1 to 28 letters, digits and hyphens"),
         ("tools", "no/such/folder", "there is no folder .*no/such/folder"),
         ("access_log", "yes", "on or off"),
+        ("streaming", "yes", "true or false"),
+        ("priority", "0", "1 to 90000, another for each stack of a domain"),
+        ("priority", "90001", "1 to 90000, another for each stack of a domain"),
+        ("priority", "first", "1 to 90000, another for each stack of a domain"),
+        ("domain", "localhost", "a host name, such as mcp.example.com"),
+        ("domain", "https://mcp.example.com", "a host name, such as mcp.example.com"),
+        ("domain", "mcp.-example.com", "a host name, such as mcp.example.com"),
+        ("domain", f"{'long.' * 50}com.example", "a host name, such as mcp.example.com"),
     ],
 )
 def test_a_bad_choice_is_refused_with_what_would_be_good(key: str, value: str, remedy: str) -> None:

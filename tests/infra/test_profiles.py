@@ -14,7 +14,7 @@ ABSENT = "absent"
 
 DIFFERENCES = {
     # One process per instance: a first burst of calls would start dozens, which takes seconds.
-    ("AWS::Lambda::Function", "ReservedConcurrentExecutions"): {(ABSENT, 4)},
+    ("AWS::Lambda::Function", "ReservedConcurrentExecutions"): {(ABSENT, 10)},
     # Pages of this machine may call a server that only this machine can reach.
     ("AWS::Lambda::Function", "Environment.Variables.ALLOWED_ORIGINS"): {
         ("", "http://localhost:* http://127.0.0.1:*")

@@ -1,32 +1,59 @@
 """Least privilege: each role may do what its code calls, and nothing else.
 
-The expectations come from reading the handlers: `TaskTable` and `Executions` make these calls. A
-test compares whole roles, so a grant too many fails it as a grant too few does.
+The expectations come from reading the handlers: `TaskTable`, `Mailboxes`, `EventBus` and
+`Executions` make these calls. A test compares whole roles, so a grant too many fails it as a grant
+too few does.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from tests.infra.assembly import Assembly, Grants, state_machine, task_executions
+from tests.infra.assembly import Assembly, Grants, as_list, state_machine, task_executions
 from tests.infra.fork import LEGACY_ARN
 
 WRITE_LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
 PROFILE, SAVINGS = "mcp-tasks-profile_dataset", "mcp-tasks-simulate_savings"
 START_AND_ANSWER = {"states:StartExecution", "states:SendTaskSuccess"}
 STATE_KEY = "<Api/StateKey/Secret>"
+ROWS = {"dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
+MAILBOX = {
+    "dynamodb:Query",
+    "dynamodb:PutItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:BatchWriteItem",
+}
 
 ROLES: dict[str, Grants] = {
     "Api/Role": {
         "<Api/Logs.Arn>": WRITE_LOGS,
-        "<Tasks/Table.Arn>": {"dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:UpdateItem"},
+        "<Tasks/Table.Arn>": ROWS,
+        "<Mailboxes/Table.Arn>": MAILBOX,
         state_machine(PROFILE): START_AND_ANSWER,
         state_machine(SAVINGS): START_AND_ANSWER,
         task_executions(PROFILE): {"states:StopExecution"},
         task_executions(SAVINGS): {"states:StopExecution"},
         STATE_KEY: {"secretsmanager:GetSecretValue"},
+    },
+    "Publish/Role": {
+        "<Publish/Logs.Arn>": WRITE_LOGS,
+        "<Tasks/Table.StreamArn>": {
+            "dynamodb:DescribeStream",
+            "dynamodb:GetRecords",
+            "dynamodb:GetShardIterator",
+            "dynamodb:ListStreams",
+        },
+        "<Events/Bus.Arn>": {"events:PutEvents"},
+        "<Publish/Unpublished.Arn>": {"sqs:SendMessage"},
+    },
+    "Deliver/Role": {
+        "<Deliver/Logs.Arn>": WRITE_LOGS,
+        "<Mailboxes/Table.Arn>": {"dynamodb:Query", "dynamodb:BatchWriteItem"},
+        "<Deliver/Queue.Arn>": {
+            "sqs:ReceiveMessage",
+            "sqs:DeleteMessage",
+            "sqs:GetQueueAttributes",
+        },
     },
     "Ask/Role": {
         "<Ask/Logs.Arn>": WRITE_LOGS,
@@ -108,21 +135,60 @@ def test_only_the_gateway_and_the_rule_may_call_a_function_from_outside(on_aws: 
     ]
 
 
-def test_the_queue_takes_messages_from_the_rule_over_tls_only(on_aws: Assembly) -> None:
-    ((_, policy),) = on_aws.resources("AWS::SQS::QueuePolicy").items()
-    statements: list[dict[str, Any]] = policy["PolicyDocument"]["Statement"]
-    deny, allow = sorted(statements, key=lambda s: str(s["Effect"]), reverse=True)
+@pytest.mark.parametrize(
+    ("queue", "rule", "actions"),
+    [
+        ("Finish/Undelivered", "Finish/ExecutionEnded", {"sqs:SendMessage"}),
+        (
+            "Deliver/Queue",
+            "Deliver/TaskChanged",
+            {"sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"},
+        ),
+        ("Deliver/Undelivered", "Deliver/TaskChanged", {"sqs:SendMessage"}),
+        ("Publish/Unpublished", None, set()),
+    ],
+)
+def test_a_queue_takes_messages_from_its_rule_over_tls_only(
+    on_aws: Assembly, queue: str, rule: str | None, actions: set[str]
+) -> None:
+    """Functions and Lambda itself send with a role, which the queue's policy need not name."""
+    policy = on_aws.resources("AWS::SQS::QueuePolicy")[f"{queue}/Policy"]
+    assert policy["Queues"] == [f"<{queue}>"]
+    deny, *allow = policy["PolicyDocument"]["Statement"]
     assert (deny["Effect"], deny["Action"], deny["Condition"]) == (
         "Deny",
         "sqs:*",
         {"Bool": {"aws:SecureTransport": "false"}},
     )
-    assert (allow["Effect"], allow["Action"], allow["Principal"], allow["Condition"]) == (
-        "Allow",
-        "sqs:SendMessage",
-        {"Service": "events.amazonaws.com"},
-        {"ArnEquals": {"aws:SourceArn": "<Finish/ExecutionEnded.Arn>"}},
-    )
+    found: dict[str, set[str]] = {}
+    for statement in allow:
+        assert statement["Effect"] == "Allow"
+        assert statement["Principal"] == {"Service": "events.amazonaws.com"}
+        assert set(statement["Condition"]) == {"ArnEquals"}
+        source = statement["Condition"]["ArnEquals"]["aws:SourceArn"]
+        found.setdefault(source, set()).update(as_list(statement["Action"]))
+    assert found == ({f"<{rule}.Arn>": actions} if rule else {})
+
+
+def test_every_queue_has_its_policy(on_aws: Assembly) -> None:
+    queues = on_aws.resources("AWS::SQS::Queue")
+    assert {f"{queue}/Policy" for queue in queues} == set(on_aws.resources("AWS::SQS::QueuePolicy"))
+
+
+def test_a_function_that_only_listens_may_not_run_tools_or_read_the_state_key(
+    behind_a_domain: Assembly, on_aws: Assembly
+) -> None:
+    grants = behind_a_domain.grants()
+    assert grants.pop("Listens/Role") == {
+        "<Listens/Logs.Arn>": WRITE_LOGS,
+        "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:BatchGetItem"},
+        "<Mailboxes/Table.Arn>": MAILBOX,
+    }
+    assert grants == on_aws.grants()
+
+
+def test_streaming_gives_the_api_no_other_rights(streaming: Assembly, on_aws: Assembly) -> None:
+    assert streaming.grants() == on_aws.grants()
 
 
 def test_a_worker_gets_the_permissions_that_its_tool_declares(fork: Assembly) -> None:
@@ -146,7 +212,8 @@ def test_the_api_gets_the_permissions_of_all_that_runs_within_a_request(
     executions = [task_executions(name) for name in names]
     assert fork.grants()["Api/Role"] == {
         "<Api/Logs.Arn>": WRITE_LOGS,
-        "<Tasks/Table.Arn>": {"dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:UpdateItem"},
+        "<Tasks/Table.Arn>": ROWS,
+        "<Mailboxes/Table.Arn>": MAILBOX,
         **dict.fromkeys((*machines, LEGACY_ARN), START_AND_ANSWER),
         **{
             pattern: {"states:StopExecution"}

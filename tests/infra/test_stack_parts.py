@@ -1,4 +1,4 @@
-"""What every deployment has: functions, table, queue, rule, gateway."""
+"""What every deployment has: functions, tables, the rule of ends, gateway."""
 
 from __future__ import annotations
 
@@ -52,9 +52,11 @@ def test_a_function_never_logs_its_event(on_aws: Assembly) -> None:
 
 def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly) -> None:
     """`mcp_tasks.deployment`: each function gets those variables that it uses."""
-    shared = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_LOGGER_LOG_EVENT", "TASKS_TABLE"}
+    shared = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_LOGGER_LOG_EVENT"}
     own = {
         "api": {
+            "TASKS_TABLE",
+            "MAILBOXES_TABLE",
             "STATE_MACHINE_PREFIX",
             "CELL",
             "SERVER_NAME",
@@ -63,9 +65,11 @@ def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly
             "ALLOWED_HOSTS",
             "STATE_KEY_SECRET",
         },
-        "worker": {"TOOL"},
-        "ask": set(),
-        "finish": set(),
+        "worker": {"TASKS_TABLE", "TOOL"},
+        "ask": {"TASKS_TABLE"},
+        "finish": {"TASKS_TABLE"},
+        "publish": {"EVENT_BUS"},
+        "deliver": {"MAILBOXES_TABLE"},
     }
     for path, function in on_aws.resources("AWS::Lambda::Function").items():
         handler = function["Handler"].removesuffix(".handler.handler")
@@ -79,18 +83,38 @@ def test_a_function_has_time_to_answer(on_aws: Assembly) -> None:
         "Api/Function": INTEGRATION_LIMIT_SECONDS + 1,
         "Ask/Function": 30,
         "Finish/Function": 30,
+        "Publish/Function": 30,
+        "Deliver/Function": 5,
         "Tools/profile_dataset/Worker/Function": 65,
         "Tools/simulate_savings/Worker/Function": 15,
     }
 
 
-def test_the_table_is_encrypted_recoverable_on_demand_and_forgets(on_aws: Assembly) -> None:
-    ((_, table),) = on_aws.resources("AWS::DynamoDB::Table").items()
-    assert table["SSESpecification"] == {"SSEEnabled": True}
+def test_tables_are_encrypted_on_demand_and_forget(on_aws: Assembly) -> None:
+    tables = on_aws.resources("AWS::DynamoDB::Table")
+    assert set(tables) == {"Tasks/Table", "Mailboxes/Table"}
+    for path, table in tables.items():
+        assert table["SSESpecification"] == {"SSEEnabled": True}, path
+        assert table["BillingMode"] == "PAY_PER_REQUEST", path
+        forgets = {"AttributeName": "expiresAt", "Enabled": True}
+        assert table["TimeToLiveSpecification"] == forgets, path
+
+
+def test_tasks_are_recoverable_and_their_changes_stream(on_aws: Assembly) -> None:
+    """Both images: what clients cannot see has changed nothing that they can."""
+    table = on_aws.resources("AWS::DynamoDB::Table")["Tasks/Table"]
     assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
-    assert table["BillingMode"] == "PAY_PER_REQUEST"
-    assert table["TimeToLiveSpecification"] == {"AttributeName": "expiresAt", "Enabled": True}
     assert table["KeySchema"] == [{"AttributeName": "taskId", "KeyType": "HASH"}]
+    assert table["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
+
+
+def test_mailboxes_live_for_minutes_and_need_neither(on_aws: Assembly) -> None:
+    table = on_aws.resources("AWS::DynamoDB::Table")["Mailboxes/Table"]
+    assert "PointInTimeRecoverySpecification" not in table
+    assert "StreamSpecification" not in table
+    keys = [(key["AttributeName"], key["KeyType"]) for key in table["KeySchema"]]
+    assert keys == [("pk", "HASH"), ("sk", "RANGE")]
+    assert {attribute["AttributeType"] for attribute in table["AttributeDefinitions"]} == {"S"}
 
 
 def test_the_key_of_request_states_is_made_by_secrets_manager(on_aws: Assembly) -> None:
@@ -114,8 +138,8 @@ def test_nothing_outlives_its_stack(on_aws: Assembly) -> None:
     assert kept == set()
 
 
-def test_the_rule_hears_every_end_of_a_task_and_of_nothing_else(fork: Assembly) -> None:
-    ((_, rule),) = fork.resources("AWS::Events::Rule").items()
+def test_a_rule_hears_every_end_of_a_task_and_of_nothing_else(fork: Assembly) -> None:
+    rule = fork.resources("AWS::Events::Rule")["Finish/ExecutionEnded"]
     assert rule["State"] == "ENABLED"
     assert rule["EventPattern"] == {
         "source": ["aws.states"],
@@ -130,13 +154,9 @@ def test_the_rule_hears_every_end_of_a_task_and_of_nothing_else(fork: Assembly) 
 
 def test_an_end_that_cannot_be_delivered_is_kept(on_aws: Assembly) -> None:
     """By EventBridge, when it cannot call the function; by Lambda, when the function fails."""
-    ((queue, properties),) = on_aws.resources("AWS::SQS::Queue").items()
-    assert properties["SqsManagedSseEnabled"] is True
-    assert properties["MessageRetentionPeriod"] == 14 * 24 * 3600
-    ((_, rule),) = on_aws.resources("AWS::Events::Rule").items()
-    (target,) = rule["Targets"]
+    (target,) = on_aws.resources("AWS::Events::Rule")["Finish/ExecutionEnded"]["Targets"]
     assert target["Arn"] == "<Finish/Function.Arn>"
-    assert target["DeadLetterConfig"] == {"Arn": f"<{queue}.Arn>"}
+    assert target["DeadLetterConfig"] == {"Arn": "<Finish/Undelivered.Arn>"}
     assert target["RetryPolicy"] == {
         "MaximumEventAgeInSeconds": 24 * 3600,
         "MaximumRetryAttempts": 185,
@@ -146,7 +166,7 @@ def test_an_end_that_cannot_be_delivered_is_kept(on_aws: Assembly) -> None:
         "FunctionName": "<Finish/Function>",
         "Qualifier": "$LATEST",
         "MaximumRetryAttempts": 2,
-        "DestinationConfig": {"OnFailure": {"Destination": f"<{queue}.Arn>"}},
+        "DestinationConfig": {"OnFailure": {"Destination": "<Finish/Undelivered.Arn>"}},
     }
 
 
@@ -249,7 +269,13 @@ def test_requests_are_throttled(on_aws: Assembly) -> None:
 
 
 def test_everything_carries_the_cell_s_name(open_server: Assembly) -> None:
-    tagged = ("AWS::DynamoDB::Table", "AWS::Lambda::Function", "AWS::StepFunctions::StateMachine")
+    tagged = (
+        "AWS::DynamoDB::Table",
+        "AWS::Events::EventBus",
+        "AWS::Lambda::Function",
+        "AWS::SQS::Queue",
+        "AWS::StepFunctions::StateMachine",
+    )
     for kind in tagged:
         for path, properties in open_server.resources(kind).items():
             assert {"Key": "mcp-cell", "Value": "eu"} in properties["Tags"], path
@@ -261,3 +287,4 @@ def test_the_outputs_are_what_a_client_and_an_operator_need(on_aws: Assembly) ->
     assert outputs["ApiId"] == "<Api/Gateway/RestApi>"
     assert outputs["Stage"] == "v1"
     assert outputs["TasksTable"] == "<Tasks/Table>"
+    assert outputs["EventBus"] == "<Events/Bus>"

@@ -53,8 +53,9 @@ def test_a_deployment_has_no_other_functions(fork: Assembly, no_tasks: Assembly)
         functions = assembly.resources("AWS::Lambda::Function").values()
         return sorted(function["Handler"].split(".")[0] for function in functions)
 
-    assert handlers(fork) == ["api", "ask", "finish", *["worker"] * 4]
-    assert handlers(no_tasks) == ["api", "ask", "finish"]
+    without_tools = ["api", "ask", "deliver", "finish", "publish"]
+    assert handlers(fork) == [*without_tools, *["worker"] * 4]
+    assert handlers(no_tasks) == without_tools
 
 
 def test_the_bundle_holds_the_fork_s_code_and_its_catalogue(fork: Assembly) -> None:

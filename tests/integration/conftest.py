@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from infra.local.deployment import LocalStack
+from infra.local.gateway import Gateway, deployed
 from tests.integration.client import Client
 from tests.integration.traces import Traces
 
@@ -27,3 +29,10 @@ def plain_client(stack: LocalStack) -> Client:
 def traces(stack: LocalStack, aws: Any) -> Traces:
     """The stack's rows and executions, read behind the server's back."""
     return Traces(stack, aws)
+
+
+@pytest.fixture(scope="session")
+def gateway(stack: LocalStack, aws: Any) -> Iterator[Gateway]:
+    """The same stack, streaming."""
+    with Gateway(deployed(stack, aws)) as running:
+        yield running

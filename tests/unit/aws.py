@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 REGION: Final = "us-east-1"
 ACCOUNT: Final = "123456789012"
 TABLE: Final = "tasks"
+MAILBOXES: Final = "mailboxes"
 
 
 @cache
@@ -98,8 +99,26 @@ def create_table() -> str:
         KeySchema=[{"AttributeName": "taskId", "KeyType": "HASH"}],
         AttributeDefinitions=[{"AttributeName": "taskId", "AttributeType": "S"}],
         BillingMode="PAY_PER_REQUEST",
+        StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
     )
     return TABLE
+
+
+def create_mailboxes() -> str:
+    """The table of mailboxes, as `infra/mailboxes.py` declares its key."""
+    real("dynamodb").create_table(
+        TableName=MAILBOXES,
+        KeySchema=[
+            {"AttributeName": "pk", "KeyType": "HASH"},
+            {"AttributeName": "sk", "KeyType": "RANGE"},
+        ],
+        AttributeDefinitions=[
+            {"AttributeName": "pk", "AttributeType": "S"},
+            {"AttributeName": "sk", "AttributeType": "S"},
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return MAILBOXES
 
 
 def raw_rows() -> list[dict[str, Any]]:

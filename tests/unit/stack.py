@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,11 +12,23 @@ from aws_lambda_powertools import Logger
 
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.registry.catalogue import Catalogue
-from mcp_tasks.server.endpoint import Endpoint, from_api_gateway, to_api_gateway
+from mcp_tasks.server.api_gateway import HttpRequest, from_api_gateway, to_api_gateway
+from mcp_tasks.server.endpoint import Endpoint
 from mcp_tasks.server.server import mcp_server
 from mcp_tasks.tasks.task import ANYONE
 from tests import wire
-from tests.unit.aws import ACCOUNT, REGION, TABLE, Calls, create_table, raw_rows, real
+from tests.unit.aws import (
+    ACCOUNT,
+    MAILBOXES,
+    REGION,
+    TABLE,
+    Calls,
+    create_mailboxes,
+    create_table,
+    raw_rows,
+    real,
+)
+from tests.unit.listening import events
 
 REVISION: Final = wire.MODERN
 TASKS: Final = "io.modelcontextprotocol/tasks"
@@ -28,6 +40,7 @@ STATE_KEY: Final = "the key of request states in unit tests"
 PREFIX: Final = f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:unit-"
 ENVIRONMENT: Final = {
     "TASKS_TABLE": TABLE,
+    "MAILBOXES_TABLE": MAILBOXES,
     "STATE_MACHINE_PREFIX": PREFIX,
     "CELL": "c1",
     "SERVER_NAME": "unit",
@@ -82,6 +95,15 @@ class Answer:
         return code
 
 
+Way = Callable[[Endpoint, HttpRequest], Mapping[str, Any]]
+"""How a server is asked: returns the status, the headers and the body of its answer."""
+
+
+def buffered(server: Endpoint, http: HttpRequest) -> Mapping[str, Any]:
+    """The function whose answers come as a whole."""
+    return to_api_gateway(server.answer(http))
+
+
 @dataclass
 class Stack:
     """A server with its table, and a client of it."""
@@ -89,11 +111,13 @@ class Stack:
     calls: Calls
     catalogue: Catalogue
     environment: dict[str, str] = field(default_factory=lambda: dict(ENVIRONMENT))
+    way: Way = buffered
     deployment: Deployment = field(init=False)
     server: Endpoint = field(init=False)
 
     def __post_init__(self) -> None:
         create_table()
+        create_mailboxes()
         # Whether these calls are right is for test_executions and the end-to-end tests to say.
         self.calls.instead["start_execution"] = lambda **arguments: {}
         self.calls.instead["stop_execution"] = lambda **arguments: {}
@@ -170,11 +194,16 @@ class Stack:
             "body": base64.b64encode(body).decode() if isinstance(body, bytes) else body,
             "isBase64Encoded": binary,
         }
-        response = to_api_gateway(self.server.answer(from_api_gateway(event, ANYONE)))
+        response = self.way(self.server, from_api_gateway(event, ANYONE))
         if not response["body"]:
             return Answer(response["statusCode"], {}, headers=response.get("headers", {}))
         *notifications, message = messages_of(response)
-        wire.check_notifications(notifications, revision)
+        if method != wire.LISTEN:
+            wire.check_notifications(notifications, revision)
+        elif "result" in message or notifications:
+            request = json.loads(body)
+            wanted = request["params"]["notifications"].get("taskIds")
+            wire.check_heard(request["id"], notifications, wanted)
         if isinstance(message, list):
             sent = [request for request in json.loads(body) if isinstance(request, dict)]
             methods = {request.get("id"): request.get("method", "") for request in sent}
@@ -185,6 +214,11 @@ class Stack:
             wire.check(method, message, revision)
             first, batch = message, None
         return Answer(response["statusCode"], first, notifications, response["headers"], batch)
+
+    def listen(self, task_ids: Sequence[str] | None, **options: Any) -> Answer:
+        """`subscriptions/listen` to tasks; to nothing when None."""
+        notifications = {} if task_ids is None else {"taskIds": list(task_ids)}
+        return self.post(wire.LISTEN, {"notifications": notifications}, **options)
 
     def call(self, tool: str, arguments: dict[str, Any] | None = None, **options: Any) -> Answer:
         """`tools/call`."""
@@ -256,6 +290,4 @@ def messages_of(response: Mapping[str, Any]) -> list[Any]:
     if kind == "application/json":
         return [json.loads(response["body"])]
     assert kind == "text/event-stream", kind
-    *events, rest = response["body"].split("\n\n")
-    assert rest == "", "an event ends with an empty line"
-    return [json.loads(event.removeprefix("event: message\ndata: ")) for event in events]
+    return [json.loads(data) for data in events(response["body"])]

@@ -11,8 +11,10 @@ from typing import Any
 
 from ..protocol.errors import ErrorCode, MissingCapability, ProtocolError
 from ..protocol.headers import Headers
+from ..protocol.jsonrpc import RequestId
 from ..tasks.inputs import Kind, Question
 from ..tasks.task import Task
+from .carrier import Carrier
 from .stream import Stream
 
 
@@ -24,6 +26,8 @@ class Call:
     params: dict[str, Any]
     principal: str
     stream: Stream
+    carrier: Carrier
+    request_id: RequestId
     client_can: frozenset[Kind] = frozenset()
     """What the client can be asked for."""
     takes_tasks: bool = False

@@ -6,11 +6,10 @@ before all have passed: Origin, Host, size, JSON, revision, JSON-RPC, and then t
 
 from __future__ import annotations
 
-import base64
 import json
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -18,10 +17,12 @@ from aws_lambda_powertools import Logger
 
 from ..protocol import jsonrpc, origin
 from ..protocol.errors import ErrorCode, ProtocolError
-from ..protocol.headers import Headers
+from ..tasks.task import now_ms
+from .api_gateway import HttpAnswer, HttpRequest
+from .carrier import BUFFERED_MS, Carrier
 from .offer import Offer
 from .revisions import Revisions
-from .revisions.revision import Revision, Send
+from .revisions.revision import Revision
 
 MAX_BODY_BYTES: Final = 1024 * 1024
 
@@ -33,35 +34,6 @@ MAX_ANSWER: Final = 4_000_000
 """Bytes of the answer to one body, as Lambda carries it: it takes 6 MB, notifications included."""
 
 logger = Logger()
-
-
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
-    """A POST, apart from the gateway that brought it."""
-
-    headers: Headers
-    body: bytes
-    principal: str
-
-
-@dataclass(frozen=True, slots=True)
-class HttpAnswer:
-    """An HTTP response: a JSON-RPC message as text, or a list of them in the one revision that has
-    batches. A notification's answer has none.
-
-    With `notifications`, which come before the message, the response is an event stream.
-    """
-
-    status: int
-    message: str | None = None
-    notifications: list[dict[str, Any]] = field(default_factory=list)
-    error: ProtocolError | None = None
-
-    @property
-    def size(self) -> int:
-        """Bytes of the message as Lambda carries it: JSON, as a string within JSON."""
-        text = self.message or ""
-        return len(text) + text.count('"') + text.count("\\")
 
 
 class Endpoint:
@@ -77,11 +49,10 @@ class Endpoint:
         self._allowed_origins = allowed_origins
         self._allowed_hosts = allowed_hosts
 
-    def answer(self, http: HttpRequest, send: Send | None = None) -> HttpAnswer:
+    def answer(self, http: HttpRequest, carrier: Carrier | None = None) -> HttpAnswer:
         """Answer one POST. Never raises: what goes wrong becomes a JSON-RPC error.
 
-        `send` gets each notification as it happens, for a carrier that streams; without it they
-        come with the answer.
+        `carrier` gets each notification as it happens; without one they come with the answer.
         """
         revision: Revision = self._revisions.modern
         body = None
@@ -90,12 +61,12 @@ class Endpoint:
             revision = self._revisions.of(body, http.headers)
             logger.append_keys(revision=revision.version)
             if isinstance(body, list) and revision.batches:
-                return self._batch(revision, body, http, send)
+                return self._batch(revision, body, http, carrier)
         except ProtocolError as error:
             return _refused(revision.refusal(error), jsonrpc.id_of(body))
         except Exception as unexpected:
             return _unexpected(unexpected, jsonrpc.id_of(body))
-        return self._one(revision, body, http, send)
+        return self._one(revision, body, http, carrier)
 
     def _body(self, http: HttpRequest) -> Any:
         """The decoded body of a request that may come in at all. Raises ProtocolError."""
@@ -110,20 +81,21 @@ class Endpoint:
         return jsonrpc.decode(http.body)
 
     def _one(
-        self, revision: Revision, body: Any, http: HttpRequest, send: Send | None
+        self, revision: Revision, body: Any, http: HttpRequest, carrier: Carrier | None
     ) -> HttpAnswer:
         """Answer one message."""
         request_id = jsonrpc.id_of(body)
         notifications: list[dict[str, Any]] = []
-        heard = _takes_events(http.headers.get("accept"))
-        send = (send or notifications.append) if heard else _unheard
+        carrier = carrier or Carrier(notifications.append, now_ms() + BUFFERED_MS)
+        if not _takes_events(http.headers.get("accept")):
+            carrier = replace(carrier, send=_unheard, hears=False)
         try:
             message = jsonrpc.read(body)
             logger.append_keys(method=message.method[:64])
             if isinstance(message, jsonrpc.Notification):
                 # None asks this server for anything; a receiver ignores those it does not know.
                 return HttpAnswer(HTTPStatus.ACCEPTED)
-            result = revision.result(message, http.headers, http.principal, send)
+            result = revision.result(message, http.headers, http.principal, carrier)
             text = json.dumps(jsonrpc.result_response(message.id, result), allow_nan=False)
             answer = HttpAnswer(HTTPStatus.OK, text)
             if answer.size > MAX_ANSWER:
@@ -138,7 +110,7 @@ class Endpoint:
         return HttpAnswer(HTTPStatus.OK, answer.message, notifications, answer.error)
 
     def _batch(
-        self, revision: Revision, bodies: list[Any], http: HttpRequest, send: Send | None
+        self, revision: Revision, bodies: list[Any], http: HttpRequest, carrier: Carrier | None
     ) -> HttpAnswer:
         """Answer several messages, one after the other, with one list.
 
@@ -152,7 +124,7 @@ class Endpoint:
             request_id = jsonrpc.id_of(body)
             answer = _refused(_left_out(), request_id)
             if time.monotonic() < end and size < MAX_ANSWER:
-                answer = self._one(revision, body, http, send)
+                answer = self._one(revision, body, http, carrier)
             if size + answer.size > MAX_ANSWER and request_id is not None:
                 answer = _refused(_left_out(), request_id)
             size += answer.size + sum(map(len, map(str, answer.notifications)))
@@ -163,48 +135,6 @@ class Endpoint:
         notifications = [event for answer in answers for event in answer.notifications]
         error = next((answer.error for answer in answers if answer.error), None)
         return HttpAnswer(HTTPStatus.OK, f"[{', '.join(messages)}]", notifications, error)
-
-
-def from_api_gateway(event: Mapping[str, Any], anonymous: str) -> HttpRequest:
-    """Read a REST API's proxy event (API Gateway developer guide, "Input format", payload 1.0).
-
-    The principal is the caller's ARN where the method requires IAM, else `anonymous`.
-    """
-    multi = event.get("multiValueHeaders") or {
-        name: [value] for name, value in (event.get("headers") or {}).items()
-    }
-    body = event.get("body") or ""
-    identity = (event.get("requestContext") or {}).get("identity") or {}
-    return HttpRequest(
-        headers=Headers(multi),
-        body=_decoded(body) if event.get("isBase64Encoded") else body.encode("utf-8", "replace"),
-        principal=identity.get("userArn") or anonymous,
-    )
-
-
-def to_api_gateway(answer: HttpAnswer) -> dict[str, Any]:
-    """Write a REST API's proxy response."""
-    response: dict[str, Any] = {"statusCode": int(answer.status), "body": ""}
-    if answer.message is None:
-        return response
-    if not answer.notifications:
-        response["headers"] = {"Content-Type": "application/json"}
-        response["body"] = answer.message
-        return response
-    # "Servers SHOULD include the X-Accel-Buffering: no header" (Receiving Messages).
-    response["headers"] = {
-        "Content-Type": "text/event-stream",
-        "Cache-Control": "no-cache",
-        "X-Accel-Buffering": "no",
-    }
-    messages = (*map(json.dumps, answer.notifications), answer.message)
-    response["body"] = "".join(map(event, messages))
-    return response
-
-
-def event(message: str) -> str:
-    """One JSON-RPC message, which has no line breaks, as a server-sent event."""
-    return f"event: message\ndata: {message}\n\n"
 
 
 def _refused(error: ProtocolError, request_id: jsonrpc.RequestId | None) -> HttpAnswer:
@@ -230,10 +160,3 @@ def _takes_events(accept: str | None) -> bool:
     """Clients list both types ("Sending Messages"); one that does not gets the result alone."""
     taken = ("text/event-stream", "text/*", "*/*")
     return accept is None or any(kind in accept.lower() for kind in taken)
-
-
-def _decoded(body: str) -> bytes:
-    try:
-        return base64.b64decode(body, validate=True)
-    except ValueError:
-        return body.encode("utf-8", "replace")  # not Base64 after all: the JSON parser will say so

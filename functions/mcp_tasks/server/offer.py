@@ -22,6 +22,7 @@ class Offer:
     complete_argument: Method
     tasks: MethodTable
     """The methods of the tasks extension."""
+    listen: Method
 
     def capabilities(self) -> dict[str, Any]:
         """ServerCapabilities, as far as all revisions share them: what there is, is declared."""

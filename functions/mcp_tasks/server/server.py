@@ -12,6 +12,7 @@ from .prompts import get_prompt
 from .request_state import RequestStates
 from .resources import read_resource
 from .rounds import Rounds
+from .subscriptions import listen
 from .tasks_extension import cancel_task, get_task, update_task
 from .tools import call_tool
 
@@ -19,21 +20,23 @@ from .tools import call_tool
 def mcp_server(deployment: Deployment) -> Endpoint:
     """The MCP endpoint of a deployment."""
     catalogue, rows, executions = deployment.catalogue, deployment.rows, deployment.executions
+    cell = deployment.cell
     # Made when a function first asks: it costs a call to Secrets Manager.
     rounds = Rounds(cache(lambda: RequestStates(deployment.state_key())))
     offer = Offer(
         server_info=deployment.server_info,
         catalogue=catalogue,
         call_tool=call_tool(
-            catalogue, rounds, rows, executions, deployment.state_machine_arn, deployment.cell
+            catalogue, rounds, rows, executions, deployment.state_machine_arn, cell
         ),
         read_resource=read_resource(catalogue, rounds),
         get_prompt=get_prompt(catalogue, rounds),
         complete_argument=complete_argument(catalogue),
         tasks={
-            "tasks/get": get_task(rows),
-            "tasks/update": update_task(rows, executions),
-            "tasks/cancel": cancel_task(rows, executions),
+            "tasks/get": get_task(rows, cell),
+            "tasks/update": update_task(rows, executions, cell),
+            "tasks/cancel": cancel_task(rows, executions, cell),
         },
+        listen=listen(rows, deployment.mailboxes, cell),
     )
     return Endpoint(offer, deployment.allowed_origins, deployment.allowed_hosts)

@@ -1,7 +1,6 @@
-"""The tasks extension on the wire: `io.modelcontextprotocol/tasks` (tasks.md).
+"""The methods of the tasks extension, `io.modelcontextprotocol/tasks` (tasks.md).
 
-How the core's tasks look to a client of the 2026-07-28 revision, and the extension's three
-methods. An earlier task design is another module like this one, over the same core.
+An earlier task design is another module like this one, over the same core.
 """
 
 from __future__ import annotations
@@ -12,16 +11,14 @@ from aws_lambda_powertools import Logger
 
 from ..protocol.errors import ErrorCode, MissingCapability, ProtocolError, invalid_params
 from ..tasks.forms import InvalidAnswer
-from ..tasks.ids import is_task_id
+from ..tasks.ids import cell_of
 from ..tasks.inputs import check_size
 from ..tasks.rows import Conflict, TaskEnded, TaskTable, UnknownTask
 from ..tasks.state import Status
-from ..tasks.task import Task, iso, now_ms
+from ..tasks.task import Task, now_ms
 from ..workflows.executions import Executions
 from .call import Call, Complete, Method
-from .input_requests import input_requests
-
-EXTENSION: Final = "io.modelcontextprotocol/tasks"
+from .task_shapes import EXTENSION, REQUIRED, detailed_task
 
 UPDATE_ATTEMPTS: Final = 8
 """How often one `tasks/update` reads again when others answer the same task at the same moment."""
@@ -29,56 +26,21 @@ UPDATE_ATTEMPTS: Final = 8
 logger = Logger()
 
 
-REQUIRED: Final[dict[str, Any]] = {"extensions": {EXTENSION: {}}}
-"""What a client has to declare ("Capability Negotiation")."""
-
-
-def create_task_result(task: Task) -> dict[str, Any]:
-    """`CreateTaskResult`, flat ("Task Creation"); the only result with this type."""
-    return {"resultType": "task", **task_fields(task)}
-
-
-def detailed_task(task: Task) -> dict[str, Any]:
-    """`DetailedTask`: the task, and what its status adds to it ("Task Status")."""
-    fields = task_fields(task)
-    if task.status is Status.INPUT_REQUIRED:
-        fields["inputRequests"] = input_requests(task.outstanding)
-    elif task.status is Status.COMPLETED:
-        # "The result type of the original request": on this wire every result has a resultType.
-        fields["result"] = {"resultType": "complete", **(task.result or {})}
-    elif task.status is Status.FAILED:
-        fields["error"] = task.error
-    return fields
-
-
-def task_fields(task: Task) -> dict[str, Any]:
-    """`Task` ("Tasks")."""
-    fields: dict[str, Any] = {"taskId": task.task_id, "status": task.status.value}
-    if task.status_message is not None:
-        fields["statusMessage"] = task.status_message
-    return fields | {
-        "createdAt": iso(task.created_at),
-        "lastUpdatedAt": iso(task.last_updated_at),
-        "ttlMs": task.ttl_ms,
-        "pollIntervalMs": task.poll_interval_ms,
-    }
-
-
-def get_task(rows: TaskTable) -> Method:
+def get_task(rows: TaskTable, cell: str) -> Method:
     """`tasks/get` ("Task Polling"): one consistent read."""
 
     def answer(call: Call) -> Complete:
-        task_id = _task_id(call)
+        task_id, now = _task_id(call, cell), now_ms()
         try:
-            task = rows.get(task_id, now_ms(), call.principal)
+            task = rows.get(task_id, now, call.principal)
         except UnknownTask:
             raise _unknown() from None
-        return Complete(detailed_task(task))
+        return Complete(detailed_task(task, now))
 
     return answer
 
 
-def update_task(rows: TaskTable, executions: Executions) -> Method:
+def update_task(rows: TaskTable, executions: Executions, cell: str) -> Method:
     """`tasks/update` ("Task Update Requests").
 
     Answers are written first, then sent to the waiting state. When the second fails, the client
@@ -86,7 +48,7 @@ def update_task(rows: TaskTable, executions: Executions) -> Method:
     """
 
     def answer(call: Call) -> Complete:
-        task_id = _task_id(call)
+        task_id = _task_id(call, cell)
         responses = call.params.get("inputResponses")
         if not isinstance(responses, dict):
             raise invalid_params("params.inputResponses must be an object of answers by key")
@@ -105,11 +67,11 @@ def update_task(rows: TaskTable, executions: Executions) -> Method:
     return answer
 
 
-def cancel_task(rows: TaskTable, executions: Executions) -> Method:
+def cancel_task(rows: TaskTable, executions: Executions, cell: str) -> Method:
     """`tasks/cancel` ("Task Cancellation"): the row first, then the execution, best effort."""
 
     def answer(call: Call) -> Complete:
-        task_id = _task_id(call)
+        task_id = _task_id(call, cell)
         try:
             task = rows.cancel(task_id, now_ms(), call.principal)
         except UnknownTask:
@@ -156,15 +118,23 @@ def _store_answers(
     )
 
 
-def _task_id(call: Call) -> str:
+def require_extension(call: Call) -> None:
+    """Raise -32021 for a client that does not declare the extension with this request."""
     if not call.takes_tasks:
         message = f"This needs a client that declares the {EXTENSION} extension"
         raise MissingCapability(message, REQUIRED)
+
+
+def _task_id(call: Call, cell: str) -> str:
+    require_extension(call)
     task_id = call.params.get("taskId")
     if not isinstance(task_id, str):
         raise invalid_params("params.taskId must be a string")
-    if not is_task_id(task_id):
+    if (home := cell_of(task_id)) is None:
         raise _unknown()
+    if home != cell:
+        # What the client knows anyway, for whoever set up the routes; whether it exists stays open.
+        raise invalid_params("Task not found: its id is of another cell; route it by Mcp-Name")
     return task_id
 
 

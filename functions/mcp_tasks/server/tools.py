@@ -25,7 +25,7 @@ from ..workflows.executions import Executions, StartFailed
 from .call import Call, Complete, InputNeeded, Method, NeedsTasks, Outcome, TaskCreated
 from .rounds import Rounds
 from .running import guarded
-from .tasks_extension import REQUIRED
+from .task_shapes import REQUIRED
 
 if TYPE_CHECKING:
     from ..registry.tool import Tool

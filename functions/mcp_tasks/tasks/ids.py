@@ -19,6 +19,11 @@ def new_task_id(cell: str) -> str:
     return f"{cell}-{secrets.token_hex(16)}"
 
 
-def is_task_id(value: object) -> bool:
-    """Whether `value` could have come from `new_task_id`; costs no read when it could not."""
-    return isinstance(value, str) and _TASK_ID.fullmatch(value) is not None
+def cell_of(value: object) -> str | None:
+    """The cell of an id that could have come from `new_task_id`; None when it could not.
+
+    Costs no read. Whether the task exists is for its cell to say.
+    """
+    if not isinstance(value, str) or not _TASK_ID.fullmatch(value):
+        return None
+    return value.partition("-")[0]

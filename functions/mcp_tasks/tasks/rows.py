@@ -9,6 +9,7 @@ condition, because DynamoDB deletes expired rows hours or days late.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +25,13 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import UpdateItemInputTypeDef
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
+
+BATCH: Final = 100
+"""Rows that one call may read."""
+
+READ_ATTEMPTS: Final = 8
+"""How often a read is repeated for the rows that DynamoDB left out of its answer."""
 
 
 class UnknownTask(LookupError):
@@ -51,6 +58,10 @@ class Conflict(Exception):
         self.task = task
 
 
+class Busy(Exception):
+    """DynamoDB has no room for this call at the moment; what it was to do may be tried again."""
+
+
 class TaskTable:
     """The operations on tasks, each one call to DynamoDB."""
 
@@ -75,7 +86,7 @@ class TaskTable:
         except ClientError as error:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise
-            found = _task(_old(error))
+            found = task_of(_old(error))
             if (found.created_at, found.input) != (task.created_at, task.input):
                 raise Conflict(found) from None
 
@@ -90,10 +101,35 @@ class TaskTable:
         item = response.get("Item")
         if item is None:
             raise UnknownTask(task_id)
-        task = _task(item)
+        task = task_of(item)
         if task.expired(now) or (principal is not None and task.principal != principal):
             raise UnknownTask(task_id)
         return task
+
+    def get_many(self, task_ids: Iterable[str], now: int, principal: str) -> dict[str, Task]:
+        """Read up to 100 tasks of `principal` at once, by id; what it may not see is left out.
+
+        Raises Busy when DynamoDB goes on leaving some out of its answers.
+        """
+        keys = [_key(task_id) for task_id in task_ids]
+        items: list[dict[str, Any]] = []
+        for attempt in range(READ_ATTEMPTS):
+            if not keys:
+                break
+            # An answer holds 16 MB at most, and what a busy table gives: the rest is asked again.
+            time.sleep(attempt and 0.02 * 2**attempt)
+            request: Any = {self._table: {"Keys": keys, "ConsistentRead": True}}
+            response: Mapping[str, Any] = self._client.batch_get_item(RequestItems=request)
+            items += response.get("Responses", {}).get(self._table, [])
+            keys = response.get("UnprocessedKeys", {}).get(self._table, {}).get("Keys", [])
+        if keys:
+            raise Busy(f"{len(keys)} tasks could not be read")
+        found = map(task_of, items)
+        return {
+            task.task_id: task
+            for task in found
+            if not task.expired(now) and task.principal == principal
+        }
 
     def report(self, task_id: str, message: str, now: int) -> None:
         """Set the status message.
@@ -243,7 +279,10 @@ class TaskTable:
         revise_inputs: bool = False,
         touch: bool = True,
     ) -> Task:
-        """One conditional UpdateItem; `sets` maps attribute paths to plain values."""
+        """One conditional UpdateItem; `sets` maps attribute paths to plain values.
+
+        `touch` is for what clients can see: such a write counts as a revision of the task.
+        """
         all_names = {"#status": "status", **(names or {})}
         all_values: dict[str, Any] = {":now": now, **(values or {})}
         all_values |= {
@@ -253,16 +292,18 @@ class TaskTable:
         changes = {**sets}
         if status is not None:
             changes["#status"] = status.value
+        counters = ["inputRevision"] if revise_inputs else []
         if touch:
             changes["lastUpdatedAt"] = now
+            counters.append("revision")
         for n, (path, value) in enumerate(changes.items()):
             assignments.append(f"{_named(path, all_names)} = :set{n}")
             all_values[f":set{n}"] = value
         expression = "SET " + ", ".join(assignments)
         if removes:
             expression += " REMOVE " + ", ".join(_named(path, all_names) for path in removes)
-        if revise_inputs:
-            expression += " ADD inputRevision :one"
+        if counters:
+            expression += " ADD " + ", ".join(f"{counter} :one" for counter in counters)
             all_values[":one"] = 1
         # An expired row is gone, though DynamoDB may keep it for days.
         condition = f"expiresAtMs > :now AND {condition}"
@@ -286,7 +327,7 @@ class TaskTable:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise
             raise _refusal(task_id, _old(error), now, principal) from None
-        return _task(response["Attributes"])
+        return task_of(response["Attributes"])
 
 
 def _old(error: ClientError) -> dict[str, Any]:
@@ -300,7 +341,7 @@ def _refusal(task_id: str, item: dict[str, Any], now: int, principal: str | None
     """Why a condition failed, from the row as it was (no second read)."""
     if not item:
         return UnknownTask(task_id)
-    task = _task(item)
+    task = task_of(item)
     if task.expired(now) or (principal is not None and task.principal != principal):
         return UnknownTask(task_id)
     if task.status.terminal:
@@ -342,10 +383,16 @@ def _attributes(task: Task) -> dict[str, Any]:
         "input": task.input,
         "asks": {},
         "inputRevision": 0,
+        "revision": task.revision,
     }
 
 
-def _task(item: Mapping[str, Any]) -> Task:
+def revision_of(item: Mapping[str, Any]) -> int:
+    """The revision of a row in DynamoDB's notation."""
+    return int(item["revision"]["N"])
+
+
+def task_of(item: Mapping[str, Any]) -> Task:
     """A row, in DynamoDB's notation, as a task."""
     row = {name: from_attribute(value) for name, value in item.items()}
     return Task(
@@ -367,6 +414,7 @@ def _task(item: Mapping[str, Any]) -> Task:
             if "delivered" not in ask
         },
         input_revision=row["inputRevision"],
+        revision=row["revision"],
         result=_json(row.get("result")),
         error=_json(row.get("error")),
     )

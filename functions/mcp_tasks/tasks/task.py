@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from .inputs import Ask, Kind, Question
 from .state import Status
 
 ANYONE = "anonymous"
 """The principal of every caller of a deployment without authentication."""
+
+MAX_POLL_INTERVAL_MS: Final = 60_000
+"""How slow polling may get by the age of a task; a tool that wants it slower says so itself."""
 
 
 def now_ms() -> int:
@@ -36,6 +39,7 @@ class Task:
     last_updated_at: int
     ttl_ms: int
     poll_interval_ms: int
+    """What the tool suggests for a new task."""
     state_machine_arn: str
     accepts: frozenset[Kind]
     """What the client that made the task declared that it can be asked for."""
@@ -44,6 +48,8 @@ class Task:
     status_message: str | None = None
     asks: dict[str, Ask] = field(default_factory=dict)
     input_revision: int = 0
+    revision: int = 1
+    """Counts the states that clients can see: what follows a task puts them in order by it."""
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
 
@@ -55,6 +61,18 @@ class Task:
     def expired(self, now: int) -> bool:
         """Whether the task's time to live has passed."""
         return now >= self.expires_at
+
+    def poll_after(self, now: int) -> int:
+        """Milliseconds until the next poll is worth its price (tasks.md, "Task Polling").
+
+        A tenth of how long the task is in its state, between what its tool suggests and a minute: a
+        task of hours is not polled every second, and one that has just asked is as quick as new.
+        """
+        if self.status.terminal:
+            return self.poll_interval_ms
+        asked = self.status is Status.INPUT_REQUIRED
+        age = max(0, now - (self.last_updated_at if asked else self.created_at))
+        return max(self.poll_interval_ms, min(age // 10, MAX_POLL_INTERVAL_MS))
 
     @property
     def outstanding(self) -> dict[str, Question]:

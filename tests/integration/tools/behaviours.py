@@ -126,3 +126,14 @@ legacy_report = workflow_tool(
     state_machine_arn="arn:aws:states:us-east-1:000000000000:stateMachine:legacy-report",
     poll_every=QUICK,
 )
+
+
+@tool(task="required", poll_every=QUICK)
+def count_up(task: TaskContext, to: int, every_ms: int = 0, when_told: bool = False) -> int:
+    """Report every number up to one, and return it; at once, or when somebody says so."""
+    if when_told:
+        task.ask("Now?", Yes)
+    for number in range(1, to + 1):
+        task.report(str(number))
+        time.sleep(every_ms / 1000)
+    return to

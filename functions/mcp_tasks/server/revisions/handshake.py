@@ -32,9 +32,10 @@ from ..call import (
     Outcome,
     ResourceNotFound,
 )
+from ..carrier import Carrier
 from ..lists import list_methods
 from ..stream import Stream
-from .revision import Revision, Send
+from .revision import Revision
 
 RESOURCE_NOT_FOUND: Final = -32002
 """server/resources.mdx, "Error Handling", of these revisions."""
@@ -96,7 +97,7 @@ class HandshakeRevision(Revision):
         """The code for a tool that only runs as a task: that of an unknown tool."""
         return ErrorCode.INVALID_PARAMS
 
-    def read(self, request: Request, headers: Headers, principal: str, send: Send) -> Call:
+    def read(self, request: Request, headers: Headers, principal: str, carrier: Carrier) -> Call:
         """`_meta` is optional."""
         about = request.params.get("_meta", {})
         if not isinstance(about, dict):
@@ -105,7 +106,9 @@ class HandshakeRevision(Revision):
             method=request.method,
             params=request.params,
             principal=principal,
-            stream=Stream(send, meta.progress_token(about), LOG_LEVEL),
+            stream=Stream(carrier.send, meta.progress_token(about), LOG_LEVEL),
+            carrier=carrier,
+            request_id=request.id,
             trace=trace_context(about),
         )
 

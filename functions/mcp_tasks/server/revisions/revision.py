@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from aws_lambda_powertools import Logger
@@ -12,12 +11,10 @@ from ...protocol.errors import ErrorCode, ProtocolError
 from ...protocol.headers import Headers
 from ...protocol.jsonrpc import Request
 from ..call import Call, MethodTable, Outcome
+from ..carrier import Carrier
 from ..offer import Offer
 
 logger = Logger()
-
-Send = Callable[[dict[str, Any]], None]
-"""Takes a request's own notifications, as they happen."""
 
 
 class Revision(ABC):
@@ -46,7 +43,7 @@ class Revision(ABC):
         """The methods, by their names in this revision."""
 
     @abstractmethod
-    def read(self, request: Request, headers: Headers, principal: str, send: Send) -> Call:
+    def read(self, request: Request, headers: Headers, principal: str, carrier: Carrier) -> Call:
         """Check what this revision requires of every request. Raises ProtocolError."""
 
     @abstractmethod
@@ -58,10 +55,10 @@ class Revision(ABC):
         """An error as this revision puts it: its code, its data, its HTTP status."""
 
     def result(
-        self, request: Request, headers: Headers, principal: str, send: Send
+        self, request: Request, headers: Headers, principal: str, carrier: Carrier
     ) -> dict[str, Any]:
         """Answer a request. Raises ProtocolError."""
-        call = self.read(request, headers, principal, send)
+        call = self.read(request, headers, principal, carrier)
         if call.trace:
             logger.append_keys(**call.trace)
         method = self.prepare().get(request.method)

@@ -16,18 +16,20 @@ from ...protocol.jsonrpc import Request
 from ...registry.catalogue import Entry
 from ...tasks.inputs import Kind
 from ..call import Call, Complete, InputNeeded, MethodTable, Outcome
+from ..carrier import Carrier
 from ..input_requests import input_requests
 from ..lists import FRESH_MS, list_methods
 from ..stream import Stream
-from ..tasks_extension import EXTENSION, create_task_result
-from .revision import Revision, Send
+from ..task_shapes import EXTENSION, create_task_result
+from .revision import Revision
 
 SUPPORTED: Final = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26")
 """`supportedVersions`, newest first."""
 
 INSTRUCTIONS: Final = (
     "Long tools run as tasks: a call may answer with a task, which keeps running when the "
-    "connection ends. Poll it with tasks/get, answer its questions with tasks/update."
+    "connection ends. Poll it with tasks/get or follow it with subscriptions/listen, answer its "
+    "questions with tasks/update."
 )
 
 
@@ -47,9 +49,10 @@ class Revision20260728(Revision):
             "prompts/get": offer.get_prompt,
             "completion/complete": offer.complete_argument,
             **offer.tasks,
+            "subscriptions/listen": offer.listen,
         }
 
-    def read(self, request: Request, headers: Headers, principal: str, send: Send) -> Call:
+    def read(self, request: Request, headers: Headers, principal: str, carrier: Carrier) -> Call:
         """`_meta`, then the headers that repeat the body, then the version."""
         about = meta.read(request.params)
         mirrored_headers.check(request, about, headers)
@@ -59,7 +62,9 @@ class Revision20260728(Revision):
             method=request.method,
             params=request.params,
             principal=principal,
-            stream=Stream(send, about.progress_token, about.log_level),
+            stream=Stream(carrier.send, about.progress_token, about.log_level),
+            carrier=carrier,
+            request_id=request.id,
             client_can=frozenset(map(Kind, askable(about.capabilities))),
             takes_tasks=about.declares_extension(EXTENSION),
             mirrors=headers,

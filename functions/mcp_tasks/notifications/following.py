@@ -1,0 +1,163 @@
+"""One listen, apart from the wire: which tasks it follows, and what there is to tell of them.
+
+    following = Following(rows, mailboxes, shape, principal, owner)
+    accepted = following.begin(task_ids, until)
+    for change in following.changes(live=True): ...
+    following.end()
+
+The mailbox follows the tasks before their rows are read, so no change falls between the two. Rows
+are read again from time to time, in case that an event was lost for good.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from ..tasks.rows import TaskTable, UnknownTask
+from ..tasks.task import now_ms
+from .changes import Change, Shape, change_to
+from .mailboxes import Letter, Mailbox, Mailboxes
+from .order import Order
+
+FIRST_BEAT: Final = 0.1
+SLOWEST_BEAT: Final = 1.0
+"""Seconds between two looks into the mailbox: they slow down as long as nothing comes."""
+
+READ_AGAIN_MS: Final = 20_000
+"""After which time the tasks' rows are read once more."""
+
+KEEP_ALIVE_MS: Final = 15_000
+"""The longest silence; API Gateway closes a silent stream after five minutes, others earlier."""
+
+
+class Following:
+    """What one client is told of some tasks, until they are over or its time is up."""
+
+    def __init__(
+        self,
+        rows: TaskTable,
+        mailboxes: Mailboxes,
+        shape: Shape,
+        principal: str,
+        owner: str,
+        clock: Callable[[], int] = now_ms,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._rows = rows
+        self._mailboxes = mailboxes
+        self._shape = shape
+        self._principal = principal
+        self._owner = owner
+        self._clock = clock
+        self._wait = wait
+        self._until = 0
+        self._open: set[str] = set()
+        self._mailbox: Mailbox | None = None
+        self._order = Order({})
+        self._letters: dict[str, Letter] = {}
+
+    def begin(self, task_ids: Iterable[str], until: int) -> list[str]:
+        """Follow those of the tasks that exist and are the principal's, and return their ids."""
+        now = self._clock()
+        wanted = list(dict.fromkeys(task_ids))
+        found = self._rows.get_many(wanted, now, self._principal) if wanted else {}
+        accepted = [task_id for task_id in wanted if task_id in found]
+        self._until = until
+        self._open = set(accepted)
+        if accepted:
+            self._mailbox = self._mailboxes.open(self._owner, accepted, until, now)
+            self._order = Order(self._mailbox.told)
+        return accepted
+
+    def changes(self, live: bool) -> Iterator[Change | None]:
+        """Each task's current state, then every change; None when it was silent for long.
+
+        Ends when all tasks are over, or the time is up. Unless `live`, when nobody sees anything
+        before the end, it also ends as soon as there is something new.
+        """
+        if self._mailbox is None:
+            return
+        known = set(self._mailbox.told)
+        news = False
+        yield from self._read_rows(again=True)
+        read_at = spoke_at = self._clock()
+        beat = FIRST_BEAT
+        while True:
+            self._collect(self._mailbox)
+            while (change := self._next()) is not None:
+                yield change
+                news = news or change.task_id in known
+                known.add(change.task_id)
+                spoke_at, beat = self._clock(), FIRST_BEAT
+            self._throw_away(self._mailbox)
+            now = self._clock()
+            if not self._open or now >= self._until or (news and not live):
+                return
+            if now - spoke_at >= KEEP_ALIVE_MS:
+                yield None
+                spoke_at = now
+            self._wait(min(beat, (self._until - now) / 1000))
+            beat = min(beat * 1.5, SLOWEST_BEAT)
+            if self._clock() - read_at >= READ_AGAIN_MS:
+                yield from self._read_rows(again=False)
+                read_at = self._clock()
+
+    def end(self) -> None:
+        """Stop following; the client's next listen goes on from here."""
+        if self._mailbox is not None and self._open:
+            self._mailbox.told = self._order.told
+            self._mailboxes.leave(self._owner, self._mailbox, self._clock())
+
+    def _read_rows(self, again: bool) -> Iterator[Change]:
+        """Hear of the tasks from their rows; `again` tells even what was told before."""
+        now = self._clock()
+        states = self._rows.get_many(sorted(self._open), now, self._principal)
+        self._open &= states.keys()  # the others have expired
+        for task in states.values():
+            change = change_to(task, now, self._shape)
+            told = not self._order.add(change, task.last_updated_at)
+            if told and again:
+                yield self._tell(change)
+
+    def _next(self) -> Change | None:
+        while (change := self._order.next(self._clock())) is not None:
+            whole = self._whole(change) if change.left_out else change
+            if whole is not None:
+                return self._tell(whole)
+        return None
+
+    def _whole(self, change: Change) -> Change | None:
+        """A change whose event left something out, from its row; None when the row is gone."""
+        now = self._clock()
+        try:
+            task = self._rows.get(change.task_id, now, self._principal)
+        except UnknownTask:
+            self._open.discard(change.task_id)
+            return None
+        # The row may be further by now. A state that is over is not there to be told any more.
+        self._order.pass_over(task.task_id, task.revision)
+        return change_to(task, now, self._shape)
+
+    def _tell(self, change: Change) -> Change:
+        if change.terminal:
+            self._open.discard(change.task_id)
+        return change
+
+    def _collect(self, mailbox: Mailbox) -> None:
+        for letter in self._mailboxes.collect(mailbox):
+            self._letters[letter.key] = letter
+            if letter.change.task_id in self._open:
+                self._order.add(letter.change, letter.arrived_at)
+
+    def _throw_away(self, mailbox: Mailbox) -> None:
+        """Remove the letters that were told, or need not be any more."""
+        done = [
+            letter.key
+            for letter in self._letters.values()
+            if letter.change.revision <= self._order.told.get(letter.change.task_id, 0)
+        ]
+        self._letters = {}
+        if done and self._open:  # what is left at the very end, DynamoDB removes for nothing
+            self._mailboxes.remove(mailbox, done)

@@ -1,0 +1,116 @@
+"""`subscriptions/listen` (basic/patterns/subscriptions.mdx; tasks.md, "Task Status Notifications").
+
+This server's lists change with a deployment only, so of what can be listened to it has the tasks of
+the extension; everything else is left out of the acknowledgement.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from http import HTTPStatus
+from typing import Any, Final
+
+from aws_lambda_powertools import Logger
+from botocore.exceptions import BotoCoreError, ClientError
+
+from ..notifications.changes import Change
+from ..notifications.following import Following
+from ..notifications.mailboxes import Mailboxes
+from ..protocol import meta
+from ..protocol.errors import ErrorCode, ProtocolError, invalid_params
+from ..protocol.notifications import notification
+from ..tasks.ids import cell_of
+from ..tasks.rows import BATCH, TaskTable
+from .call import Call, Complete, Method
+from .carrier import carried_size
+from .task_shapes import detailed_task
+from .tasks_extension import require_extension
+
+MAX_TASKS: Final = BATCH
+
+FOLLOWED_POLL_MS: Final = 300_000
+"""`pollIntervalMs` as a follower is told it: polling is only a precaution for it."""
+
+logger = Logger()
+
+
+def listen(rows: TaskTable, mailboxes: Mailboxes, cell: str) -> Method:
+    """`subscriptions/listen`: acknowledged, then the tasks' states and changes, then the result."""
+
+    def answer(call: Call) -> Complete:
+        filters = call.params.get("notifications")
+        if not isinstance(filters, dict):
+            raise invalid_params("params.notifications must be an object of what to listen to")
+        if not call.carrier.hears:
+            raise ProtocolError(
+                ErrorCode.INVALID_REQUEST,
+                "A listen is answered with an event stream; let Accept name text/event-stream",
+                status=HTTPStatus.NOT_ACCEPTABLE,
+            )
+        accepted: dict[str, Any] = {}
+        following = Following(rows, mailboxes, detailed_task, call.principal, _owner(call))
+        if "taskIds" in filters:
+            task_ids = _task_ids(call, filters["taskIds"], cell)
+            accepted["taskIds"] = following.begin(task_ids, call.carrier.until)
+        tag = {meta.SUBSCRIPTION_ID: call.request_id}
+        acknowledged = {"notifications": accepted, meta.RESERVED: tag}
+        call.carrier.send(notification("notifications/subscriptions/acknowledged", acknowledged))
+        told = _tell(call, following, tag)
+        logger.info("listened", tasks=len(accepted.get("taskIds", ())), told=told)
+        # "Graceful Closure"
+        return Complete({meta.RESERVED: tag})
+
+    return answer
+
+
+def _tell(call: Call, following: Following, tag: dict[str, Any]) -> int:
+    """Send everything that there is to tell; returns how much it was."""
+    room, told = call.carrier.room, 0
+    for change in following.changes(call.carrier.live):
+        if change is None:
+            call.carrier.keep_alive()
+            continue
+        message = notification("notifications/tasks", _params(change, tag))
+        call.carrier.send(message)
+        told += 1
+        room -= carried_size(json.dumps(message))
+        if room <= 0:
+            break
+    try:
+        following.end()
+    except (BotoCoreError, ClientError) as error:
+        # The client's next listen begins anew, with the tasks' states.
+        logger.warning("A mailbox is not kept", error=type(error).__name__)
+    return told
+
+
+def _params(change: Change, tag: dict[str, Any]) -> dict[str, Any]:
+    """The task's state, for one who need not poll."""
+    params = {**change.params, meta.RESERVED: tag}
+    if not change.terminal:
+        params["pollIntervalMs"] = max(params["pollIntervalMs"], FOLLOWED_POLL_MS)
+    return params
+
+
+def _task_ids(call: Call, wanted: Any, cell: str) -> list[str]:
+    """Those that can be of this cell. Raises ProtocolError for what is no list of ids."""
+    require_extension(call)
+    if not isinstance(wanted, list) or not all(isinstance(task_id, str) for task_id in wanted):
+        raise invalid_params("params.notifications.taskIds must be an array of strings")
+    if len(wanted) > MAX_TASKS:
+        raise invalid_params(f"params.notifications.taskIds has more than {MAX_TASKS} ids")
+    return [task_id for task_id in wanted if cell_of(task_id) == cell]
+
+
+def _owner(call: Call) -> str:
+    """A hash of who is listening, as far as a request tells: its next listen has the same.
+
+    Two clients that look the same may take over each other's mailbox when they follow the same
+    tasks. They miss none of a task's states by it, at most what lay between two of them.
+    """
+    headers = call.mirrors
+    agent = headers.get("user-agent") if headers is not None else None
+    client = call.params[meta.RESERVED].get(meta.CLIENT_INFO)
+    text = json.dumps([call.principal, client, agent], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

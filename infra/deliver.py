@@ -1,0 +1,88 @@
+"""From an event on the bus to the mailboxes of those who follow the task."""
+
+from __future__ import annotations
+
+from aws_cdk import Duration
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from .dead_letters import DeadLetterQueue
+from .events import TaskEvents
+from .functions import FunctionCode
+from .grants import allow
+from .mailboxes import MailboxesTable
+
+TIMEOUT = Duration.seconds(5)
+BATCH_SIZE = 10
+VISIBILITY = Duration.seconds(6 * TIMEOUT.to_seconds())
+"""Six times the function's timeout, for what Lambda tries again when it is throttled (Lambda
+developer guide, "Using Lambda with Amazon SQS")."""
+MAX_RECEIVES = 1000
+"""SQS's limit: of a delivery that fails every time, more than eight hours."""
+RETENTION = Duration.days(1)
+
+
+class DeliverFunction(Construct):
+    """A rule on the bus, a queue, and the function that empties it.
+
+    The rule could call the function, but Lambda's own queue for such calls gives up after two
+    retries. This one keeps an event until it is delivered, and works the same on an emulator.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        code: FunctionCode,
+        mailboxes: MailboxesTable,
+        task_events: TaskEvents,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        undelivered = DeadLetterQueue(
+            self,
+            "Undelivered",
+            "Changes of tasks did not reach those who listen for them, in more than eight hours",
+        )
+        queue = sqs.Queue(
+            self,
+            "Queue",
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            visibility_timeout=VISIBILITY,
+            retention_period=RETENTION,
+            dead_letter_queue=sqs.DeadLetterQueue(
+                queue=undelivered, max_receive_count=MAX_RECEIVES
+            ),
+        )
+        task_events.on_change(
+            self,
+            "TaskChanged",
+            targets.SqsQueue(
+                queue,
+                dead_letter_queue=undelivered,
+                max_event_age=Duration.hours(24),
+                retry_attempts=185,
+            ),
+        )
+        function = code.function(
+            self,
+            "deliver",
+            description="Writes changes of tasks into the mailboxes of those who follow them",
+            environment={"MAILBOXES_TABLE": mailboxes.name},
+            timeout=TIMEOUT,
+        )
+        mailboxes.grant(function, "dynamodb:Query", "dynamodb:BatchWriteItem")
+        # What Lambda needs (Lambda developer guide, "Execution role permissions" for SQS); the
+        # CDK's event source would allow more.
+        allow(
+            function,
+            ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"],
+            [queue.queue_arn],
+        )
+        function.add_event_source_mapping(
+            "Queue",
+            event_source_arn=queue.queue_arn,
+            batch_size=BATCH_SIZE,
+            report_batch_item_failures=True,
+        )

@@ -1,0 +1,43 @@
+"""The streaming endpoint for listens, next to the buffered one for all else."""
+
+from __future__ import annotations
+
+from constructs import Construct
+
+from .api import LISTENING, server_environment
+from .carrier import STREAMED
+from .functions import FunctionCode
+from .gateway import Gateway
+from .mailboxes import MailboxesTable
+from .settings import Settings
+from .table import TasksTable
+
+
+class ListenApi(Construct):
+    """The same code as `McpApi`'s, which may not do here what only other methods need.
+
+    Its gateway is for a domain's routing rules, which bring it nothing but `subscriptions/listen`.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        code: FunctionCode,
+        table: TasksTable,
+        mailboxes: MailboxesTable,
+        settings: Settings,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        # It mostly waits: what it costs is its memory, for as long as a listen lasts.
+        function = code.function(
+            self,
+            "api",
+            description="Answers MCP listens as a stream",
+            environment=server_environment(table, mailboxes, settings, STREAMED),
+            timeout=STREAMED.timeout,
+            memory_mb=512,
+        )
+        table.grant(function, "dynamodb:GetItem", "dynamodb:BatchGetItem")
+        mailboxes.grant(function, *LISTENING)
+        self.gateway = Gateway(self, f"{settings.stack}-listens", function, STREAMED, settings)

@@ -1,0 +1,105 @@
+"""The local gateway of `make up STREAMING=true`, in the background. Standard library only."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+from .console import CommandError
+from .deployment import LocalStack
+from .environment import ROOT, STATE, python
+
+STOP_SECONDS = 10
+MODULE = "infra.local.gateway"
+_CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
+"""The gateways that this process started, which it has to wait for when they end."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayProcess:
+    """A gateway in front of an emulator's stack. Its log is in `.local/<emulator>/`."""
+
+    emulator: str
+    pid: int
+    port: int
+    url: str
+
+    def stop(self) -> None:
+        """Stop the process, which takes the function's instances along, and forget it."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGTERM)
+        deadline = time.monotonic() + STOP_SECONDS
+        while _is_gateway(self.pid):
+            if time.monotonic() > deadline:
+                # The instances end with the connection to it.
+                os.kill(self.pid, signal.SIGKILL)
+            time.sleep(0.05)
+        if child := _CHILDREN.pop(self.pid, None):
+            child.wait()
+        _state_file(self.emulator).unlink(missing_ok=True)
+
+
+def start(stack: LocalStack) -> GatewayProcess:
+    """Start a gateway, and wait until the function is; one that runs is replaced.
+
+    It keeps its port, so that clients need not be told. Raises CommandError with its last words.
+    """
+    before = find(stack.emulator.name)
+    if before is not None:
+        before.stop()
+    log = STATE / stack.emulator.name / "gateway.log"
+    command: list[str | Path] = [python(), "-m", MODULE, "--emulator", stack.emulator.name]
+    command += ["--stack", stack.name, "--port", str(before.port if before else 0)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=output,
+            cwd=ROOT,
+            start_new_session=True,
+        )
+    # It says where it is when it is ready, and nothing before.
+    with cast(IO[bytes], process.stdout) as said:
+        url = said.readline().decode().strip()
+    if not url:
+        process.wait()
+        tail = log.read_text(errors="replace").strip()
+        raise CommandError(f"the gateway did not start:\n{tail}")
+    _CHILDREN[process.pid] = process
+    port = int(url.split("/")[2].rpartition(":")[2])
+    running = GatewayProcess(stack.emulator.name, process.pid, port, url)
+    state = {"pid": running.pid, "port": running.port, "url": running.url}
+    _state_file(running.emulator).write_text(json.dumps(state))
+    return running
+
+
+def find(emulator: str) -> GatewayProcess | None:
+    """The gateway of that emulator, if it runs."""
+    try:
+        state = json.loads(_state_file(emulator).read_text())
+    except (OSError, ValueError):
+        return None
+    return GatewayProcess(emulator, **state) if _is_gateway(state["pid"]) else None
+
+
+def _state_file(emulator: str) -> Path:
+    return STATE / emulator / "gateway.json"
+
+
+def _is_gateway(pid: int) -> bool:
+    """Whether the process is a gateway still: process ids are used again."""
+    shown = subprocess.run(
+        ["ps", "-ww", "-o", "stat=,command=", "-p", str(pid)],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    return MODULE in shown and not shown.startswith("Z")

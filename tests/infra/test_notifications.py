@@ -1,0 +1,140 @@
+"""The way of a change, on which nothing gets lost: stream, publish, bus, rule, queue, deliver."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.infra.assembly import Assembly
+
+DAY = 24 * 3600
+
+
+def _mapping(assembly: Assembly, function: str) -> dict[str, Any]:
+    mappings = assembly.resources("AWS::Lambda::EventSourceMapping").values()
+    (found,) = [m for m in mappings if m["FunctionName"] == f"<{function}>"]
+    return {name: value for name, value in found.items() if name not in ("FunctionName", "Tags")}
+
+
+def test_publish_reads_the_table_s_stream_and_loses_nothing(on_aws: Assembly) -> None:
+    """Lambda developer guide, "Using AWS Lambda with Amazon DynamoDB": a batch is repeated, in
+    halves, until it succeeds or its records are too old.
+    """
+    mapping = _mapping(on_aws, "Publish/Function")
+    (pattern,) = mapping.pop("FilterCriteria")["Filters"]
+    assert json.loads(pattern["Pattern"]) == {"eventName": ["INSERT", "MODIFY"]}
+    assert mapping == {
+        "EventSourceArn": "<Tasks/Table.StreamArn>",
+        "StartingPosition": "TRIM_HORIZON",
+        "BatchSize": 100,
+        "MaximumBatchingWindowInSeconds": 0,
+        "ParallelizationFactor": 10,
+        "BisectBatchOnFunctionError": True,
+        "MaximumRetryAttempts": -1,
+        "MaximumRecordAgeInSeconds": 3600,
+        "DestinationConfig": {"OnFailure": {"Destination": "<Publish/Unpublished.Arn>"}},
+    }
+
+
+def test_the_bus_is_the_stack_s_own_and_is_named_after_it(open_server: Assembly) -> None:
+    ((path, bus),) = open_server.resources("AWS::Events::EventBus").items()
+    assert bus["Name"] == "Open2"
+    assert not open_server.resources("AWS::Events::Archive")
+    assert not open_server.resources("AWS::Events::EventBusPolicy"), "nobody else may publish"
+    variables = open_server.resources("AWS::Lambda::Function")["Publish/Function"]["Environment"]
+    assert variables["Variables"]["EVENT_BUS"] == f"<{path}>"
+
+
+def test_every_change_goes_into_a_queue(on_aws: Assembly) -> None:
+    rule = on_aws.resources("AWS::Events::Rule")["Deliver/TaskChanged"]
+    assert (rule["EventBusName"], rule["State"]) == ("<Events/Bus>", "ENABLED")
+    assert rule["EventPattern"] == {
+        "source": ["mcp.tasks"],
+        "detail-type": ["notifications/tasks"],
+    }
+    (target,) = rule["Targets"]
+    del target["Id"]
+    assert target == {
+        "Arn": "<Deliver/Queue.Arn>",
+        "DeadLetterConfig": {"Arn": "<Deliver/Undelivered.Arn>"},
+        "RetryPolicy": {"MaximumEventAgeInSeconds": DAY, "MaximumRetryAttempts": 185},
+    }
+
+
+def test_the_queue_keeps_a_change_through_eight_hours_of_failures(on_aws: Assembly) -> None:
+    queue = on_aws.resources("AWS::SQS::Queue")["Deliver/Queue"]
+    redrive = queue["RedrivePolicy"]
+    assert redrive["deadLetterTargetArn"] == "<Deliver/Undelivered.Arn>"
+    assert redrive["maxReceiveCount"] * queue["VisibilityTimeout"] > 8 * 3600
+    assert queue["MessageRetentionPeriod"] == DAY
+
+
+def test_a_delivery_that_lambda_throttles_is_not_begun_twice(on_aws: Assembly) -> None:
+    """Lambda developer guide, "Using Lambda with Amazon SQS": six times the function's timeout."""
+    queue = on_aws.resources("AWS::SQS::Queue")["Deliver/Queue"]
+    function = on_aws.resources("AWS::Lambda::Function")["Deliver/Function"]
+    assert queue["VisibilityTimeout"] == 6 * function["Timeout"]
+
+
+def test_deliver_says_which_events_failed(on_aws: Assembly) -> None:
+    """Else one that fails brings back those that were delivered with it."""
+    assert _mapping(on_aws, "Deliver/Function") == {
+        "EventSourceArn": "<Deliver/Queue.Arn>",
+        "BatchSize": 10,
+        "FunctionResponseTypes": ["ReportBatchItemFailures"],
+    }
+
+
+def test_nothing_else_calls_a_function(fork: Assembly) -> None:
+    assert len(fork.resources("AWS::Lambda::EventSourceMapping")) == 2
+    assert set(fork.resources("AWS::Events::Rule")) == {
+        "Finish/ExecutionEnded",
+        "Deliver/TaskChanged",
+    }
+
+
+DEAD_LETTERS = ["Finish/Undelivered", "Publish/Unpublished", "Deliver/Undelivered"]
+
+
+@pytest.mark.parametrize("queue", DEAD_LETTERS)
+def test_what_was_given_up_on_is_kept_for_two_weeks_and_rings(on_aws: Assembly, queue: str) -> None:
+    properties = on_aws.resources("AWS::SQS::Queue")[queue]
+    assert properties["MessageRetentionPeriod"] == 14 * DAY, "SQS's longest"
+    alarm = on_aws.resources("AWS::CloudWatch::Alarm")[f"{queue}/Alarm"]
+    assert (alarm["Namespace"], alarm["MetricName"]) == (
+        "AWS/SQS",
+        "ApproximateNumberOfMessagesVisible",
+    )
+    assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": f"<{queue}.QueueName>"}]
+    assert (alarm["Statistic"], alarm["Period"], alarm["EvaluationPeriods"]) == ("Maximum", 60, 1)
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == (
+        "GreaterThanOrEqualToThreshold",
+        1,
+    )
+
+
+def test_changes_that_are_published_late_ring(on_aws: Assembly) -> None:
+    alarm = on_aws.resources("AWS::CloudWatch::Alarm")["Publish/Late"]
+    assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "IteratorAge")
+    assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": "<Publish/Function>"}]
+    assert (alarm["Statistic"], alarm["Period"], alarm["EvaluationPeriods"]) == ("Maximum", 60, 1)
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 60_000)
+
+
+def test_an_alarm_is_quiet_when_nothing_happens_and_tells_nobody_by_itself(
+    on_aws: Assembly,
+) -> None:
+    alarms = on_aws.resources("AWS::CloudWatch::Alarm")
+    assert set(alarms) == {"Publish/Late", *(f"{queue}/Alarm" for queue in DEAD_LETTERS)}
+    for path, alarm in alarms.items():
+        assert alarm["TreatMissingData"] == "notBreaching", path
+        assert alarm["AlarmDescription"], path
+        assert "AlarmActions" not in alarm, path
+
+
+def test_queues_are_encrypted(on_aws: Assembly) -> None:
+    queues = on_aws.resources("AWS::SQS::Queue")
+    assert set(queues) == {"Deliver/Queue", *DEAD_LETTERS}
+    assert all(queue["SqsManagedSseEnabled"] is True for queue in queues.values())

@@ -1,0 +1,97 @@
+"""Listens over real HTTP: each message with the moment of its arrival."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests import wire
+from tests.integration.client import Client
+
+SILENCE = 45.0
+"""Seconds after which a stream that says nothing at all, no comment either, counts as broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A message, and when it came."""
+
+    message: dict[str, Any]
+    at: float
+    """Seconds since the request was sent."""
+    clock: float
+    """Seconds since the epoch."""
+
+
+@dataclass
+class Listen:
+    """One `subscriptions/listen`, as its messages come in."""
+
+    client: Client
+    task_ids: Sequence[str]
+    heard: list[Heard] = field(default_factory=list)
+    comments: int = 0
+
+    def run(self, stop: Callable[[Heard], bool] | None = None) -> Listen:
+        """Read until the stream ends, or `stop` says so, which hangs up."""
+        for heard in self._stream():
+            self.heard.append(heard)
+            if stop is not None and stop(heard):
+                return self
+        messages = [heard.message for heard in self.heard]
+        wire.check_listen(self._id, messages, self.task_ids)
+        return self
+
+    def _stream(self) -> Iterator[Heard]:
+        params = {"notifications": {"taskIds": list(self.task_ids)}}
+        body, headers = self.client.compose("subscriptions/listen", params)
+        self._id = json.loads(body)["id"]
+        parts = urlsplit(self.client.url)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=SILENCE)
+        start = time.monotonic()
+        headers |= {"Content-Type": "application/json", "Accept": "text/event-stream"}
+        connection.request("POST", parts.path, body, headers)
+        try:
+            response = connection.getresponse()
+            assert response.status == 200, response.read()
+            assert response.headers.get_content_type() == "text/event-stream", response.read()
+            while line := response.readline():
+                if line.startswith(b"data: "):
+                    message = json.loads(line.removeprefix(b"data: "))
+                    yield Heard(message, time.monotonic() - start, time.time())
+                elif line.startswith(b":"):
+                    self.comments += 1
+        finally:
+            connection.close()
+
+    @property
+    def acknowledged_after(self) -> float:
+        """Seconds from the request to its acknowledgement."""
+        first = self.heard[0]
+        assert first.message["method"] == "notifications/subscriptions/acknowledged"
+        return first.at
+
+    @property
+    def accepted(self) -> list[str]:
+        """The ids of the acknowledgement."""
+        ids: list[str] = self.heard[0].message["params"]["notifications"]["taskIds"]
+        return ids
+
+    @property
+    def graceful(self) -> bool:
+        """Whether the stream ended with the result."""
+        return "result" in self.heard[-1].message
+
+    def states(self, task_id: str | None = None) -> list[dict[str, Any]]:
+        """What was told of a task, or of all, in order; without `_meta`, which names the listen."""
+        told = [heard.message["params"] for heard in self.heard if "method" in heard.message]
+        return [
+            {name: value for name, value in params.items() if name != "_meta"}
+            for params in told
+            if "taskId" in params and task_id in (None, params["taskId"])
+        ]
