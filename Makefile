@@ -8,7 +8,7 @@ export NODE_USE_SYSTEM_CA = 1
 IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$$PATH"
 CONTEXT = $(foreach key,auth cell stack origins hosts streaming domain priority access_log,$(if $($(key)),-c $(key)=$($(key))))
 
-.PHONY: help demo up down test conformance bench lint synth bootstrap deploy destroy lock clean python
+.PHONY: help demo up down test conformance bench soak lint synth bootstrap deploy destroy lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -31,9 +31,13 @@ conformance: python ## The official conformance suite against tests/conformance/
 	@$(LOCAL) prepare --tests
 	@$(IN_ENV) python -m pytest tests/conformance -v $(ARGS)
 
-bench: python ## Latencies on the emulator: tasks/get, tools/call, cold start
+bench: python ## Latencies on the emulator: tasks/get, tools/call, push, cold start
 	@$(LOCAL) prepare --tests
 	@$(IN_ENV) python -m tests.bench
+
+soak: python ## 50 listens with 10 tasks each for two minutes: sent, delivered, missed, duplicates
+	@$(LOCAL) prepare --tests
+	@$(IN_ENV) python -m tests.soak $(ARGS)
 
 lint: python ## Format, lint and types
 	@$(LOCAL) prepare --tests

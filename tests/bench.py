@@ -1,8 +1,9 @@
 """How fast the deployed stack answers on the emulator: `make bench`.
 
-Warm requests over one kept-alive connection, one after the other, and the cold start of the API
-function as CPU time of its imports. The machine is noisy: compare figures of one run only. The
-emulator's own overhead is the first line, a request that no function answers.
+Warm requests over one kept-alive connection, one after the other; the way of a change from its row
+to a client that listens; and the cold start of the API function as CPU time of its imports. The
+machine is noisy: compare figures of one run only. The emulator's own overhead is the first line, a
+request that no function answers.
 """
 
 from __future__ import annotations
@@ -15,25 +16,36 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 from infra.bundle import ROOT, bundled
 from infra.catalogue import discover
 from infra.local import emulator as emulators
 from infra.local.deployment import LocalStack, deploy
+from infra.local.gateway import Gateway, deployed
 from infra.profile import LOCAL
-from tests.integration.client import Client
+from tests.integration.aws import client_of
+from tests.integration.client import Client, accept
+from tests.integration.listening import Listen
 
 TOOLS = ROOT / "functions" / "tools"
 WARM_UP, REQUESTS, CREATES = 30, 300, 60
-TARGETS = {"tasks/get": 25.0, "tools/call, creates a task": 60.0}
+FOLLOWED, ANSWER_EVERY = 20, 0.25
+"""Tasks that one listen follows, and the seconds between two of their beginnings."""
+TARGETS = {
+    "tasks/get": 25.0,
+    "tools/call, creates a task": 60.0,
+    "listen: acknowledged": 300.0,
+    "listen: from the row to the client": 1000.0,
+}
 """Milliseconds, at the median."""
 
 COLD = """
 import os, time
-os.environ.update(TASKS_TABLE="t", STATE_MACHINE_PREFIX="arn:", CELL="c1", SERVER_NAME="s",
-                  SERVER_VERSION="1", AWS_DEFAULT_REGION="us-east-1", AWS_ACCESS_KEY_ID="x",
-                  AWS_SECRET_ACCESS_KEY="x", POWERTOOLS_SERVICE_NAME="api")
+os.environ.update(TASKS_TABLE="t", MAILBOXES_TABLE="m", STATE_MACHINE_PREFIX="arn:", CELL="c1",
+                  SERVER_NAME="s", SERVER_VERSION="1", AWS_DEFAULT_REGION="us-east-1",
+                  AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", POWERTOOLS_SERVICE_NAME="api")
 before = time.process_time()
 import api.handler
 print((time.process_time() - before) * 1000)
@@ -112,6 +124,34 @@ def measure(stack: LocalStack) -> dict[str, list[float]]:
     return figures
 
 
+def push(stack: LocalStack) -> dict[str, list[float]]:
+    """How long a listen waits for its acknowledgement, and each change until it is told.
+
+    The tasks wait for an answer until the listen has begun.
+    """
+    with Gateway(deployed(stack, client_of(stack.emulator))) as gateway:
+        client = Client(gateway.url)
+        task_ids = []
+        for _ in range(FOLLOWED):
+            task_ids.append(client.start("simulate_savings", monthly=1, years=1, runs=1000))
+            client.until_asked(task_ids[-1], "answer")
+        listen = Listen(client, task_ids)
+        with ThreadPoolExecutor(1) as pool:
+            ended = pool.submit(listen.run)
+            for task_id in task_ids:
+                time.sleep(ANSWER_EVERY)
+                (key,) = client.get(task_id)["inputRequests"]
+                client.update(task_id, {key: accept(share_of_stocks=0.5)})
+            ended.result()
+        again = [Listen(client, task_ids).run().acknowledged_after for _ in range(10)]
+    delays = [heard.delay for heard in listen.heard if heard.delay is not None]
+    return {
+        "listen: acknowledged": sorted(1000 * s for s in [listen.acknowledged_after, *again]),
+        # But for the states in which the tasks were found.
+        "listen: from the row to the client": sorted(1000 * s for s in delays[FOLLOWED:]),
+    }
+
+
 def cold_start() -> list[float]:
     """CPU milliseconds of the API function's imports and set-up, in fresh processes."""
     command = [sys.executable, "-c", COLD]
@@ -126,7 +166,8 @@ def main() -> int:
     """Print the figures; the exit code tells whether the targets were met."""
     running = emulators.start("bench")
     try:
-        figures = measure(deploy(running, TOOLS))
+        stack = deploy(running, TOOLS)
+        figures = {**measure(stack), **push(stack)}
     finally:
         running.stop()
     figures["cold start of the API (CPU)"] = cold_start()

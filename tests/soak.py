@@ -1,8 +1,8 @@
 """Many listens for a while, on the emulator: `make soak`.
 
 50 clients follow 10 tasks each over the streaming endpoint. All tasks wait for an answer when the
-listens begin; for two minutes they are answered or cancelled one by one, in random order. In the end
-every row says by its revision how many changes there were, and every client what it heard of.
+listens begin; for two minutes they are answered or cancelled one by one, in random order. In the
+end every row says by its revision how many changes there were, and every client what it heard of.
 
 Exit code 1 when anything was missed or came twice.
 """
@@ -16,19 +16,17 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
 from pathlib import Path
 from typing import Any
-
-import boto3
 
 from infra.bundle import ROOT
 from infra.local import emulator as emulators
 from infra.local.console import say, step
 from infra.local.deployment import LocalStack, deploy
 from infra.local.gateway import Gateway, deployed
+from tests.integration.aws import client_of
 from tests.integration.client import Client, accept
-from tests.integration.listening import Heard, Listen
+from tests.integration.listening import Listen
 
 TOOLS = ROOT / "tests" / "integration" / "tools"
 ASKED = 2
@@ -64,12 +62,6 @@ def end_one(client: Client, task_id: str) -> None:
     client.update(task_id, {key: accept(name="soak", colour="blue")})
 
 
-def delay(heard: Heard) -> float:
-    """Seconds from a change's write to its arrival."""
-    changed = datetime.fromisoformat(heard.message["params"]["lastUpdatedAt"])
-    return heard.clock - changed.timestamp()
-
-
 def report(listens: Sequence[Listen], rows: dict[str, int]) -> int:
     """Print what came of it; returns how much went wrong."""
     sent = delivered = missed = duplicates = terminal_missed = 0
@@ -85,8 +77,8 @@ def report(listens: Sequence[Listen], rows: dict[str, int]) -> int:
             missed += changes - distinct
             duplicates += len(told) - len(set(told))
             terminal_missed += states[-1]["status"] not in OVER
-        told_late = [h for h in listen.heard if h.message.get("method") == "notifications/tasks"]
-        delays += [delay(heard) for heard in told_late[len(listen.task_ids) :]]
+        told_after = [heard.delay for heard in listen.heard if heard.delay is not None]
+        delays += told_after[len(listen.task_ids) :]
     ungraceful = sum(not listen.graceful for listen in listens)
     say(f"\n{len(listens)} listens, {len(rows)} tasks")
     for name, value in {
@@ -138,16 +130,7 @@ def main() -> int:
     running = emulators.start("soak")
     try:
         stack = deploy(running, Path(TOOLS), "mcp-soak")
-
-        def aws(service: str) -> Any:
-            return boto3.client(  # type: ignore[call-overload]
-                service,
-                endpoint_url=running.url,
-                region_name=emulators.REGION,
-                aws_access_key_id="test",
-                aws_secret_access_key="test",
-            )
-
+        aws = client_of(running)
         return 1 if soak(stack, aws, options.listens, options.tasks, options.seconds) else 0
     finally:
         running.stop()

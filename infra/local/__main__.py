@@ -69,12 +69,18 @@ def demo(arguments: list[str]) -> int:
     prepare()
     with step("starting the emulator"):
         running = emulator.start("demo")
+    gateway = None
     try:
         stack = deploy(running, ROOT / "functions" / "tools")
+        with step("starting the gateway that streams"):
+            gateway = gateway_process.start(stack)
         say(f"\nReady after {time.monotonic() - start:.0f} s\n")
-        client: list[str | Path] = [python(), "-m", "infra.local.demo", stack.url, *arguments]
+        client: list[str | Path] = [python(), "-m", "infra.local.demo", stack.url]
+        client += ["--streaming", gateway.url, *arguments]
         return subprocess.run(client, cwd=ROOT, check=False).returncode
     finally:
+        if gateway is not None:
+            gateway.stop()
         running.stop()
         say("Stopped the emulator; nothing is left running.")
 

@@ -1,4 +1,4 @@
-"""See a deployed server work, from its client's side: `python -m infra.local.demo URL [--ask]`.
+"""See a deployed server work, from its client's side: `python -m infra.local.demo URL`.
 
 Drives the sample tools through the official `mcp` SDK and `tasks_client`, checks what comes back,
 and exits with 0 only when all of it held. It reads from top to bottom: each section of what it
@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,7 +36,9 @@ from mcp_types import (
 
 from .tasks_client import (
     EXTENSION,
+    CompletedTask,
     CreateTaskResult,
+    DetailedTask,
     Task,
     TaskCancelled,
     TaskFailed,
@@ -74,6 +76,8 @@ class Demo:
     """What the sections share."""
 
     url: str
+    streaming_url: str
+    """The endpoint that streams; without one, the same."""
     screen: Screen
     ask: bool
     """Whether the person at the terminal answers, and not the demo."""
@@ -266,6 +270,39 @@ async def wait_for_ever(url: str) -> None:
         await client.call_tool("profile_dataset", {"csv": AIRPORTS.read_text(encoding="utf-8")})
 
 
+async def follow_tasks(demo: Demo, client: Client) -> None:
+    """Two simulations and one listen. Nobody polls: each change of each task is pushed, through the
+    table's stream, EventBridge and a mailbox, and the final states bring the results.
+    """
+    extension = TasksExtension()
+    heard: list[DetailedTask] = []
+    names: dict[str, str] = {}
+
+    def changed(task: DetailedTask) -> None:
+        heard.append(task)
+        late = (datetime.now(UTC) - datetime.fromisoformat(task.last_updated_at)).total_seconds()
+        text = task.status_message or ""
+        if isinstance(task, CompletedTask):
+            text = f"median {structured(task.result)['median']:,.0f}"
+        name = names[task.task_id]
+        demo.screen.say(f"{name}  {task.status:<10} {text:<37} told after {late * 1000:4,.0f} ms")
+
+    async with Client(
+        demo.streaming_url, read_timeout_seconds=REQUEST_SECONDS, extensions=[extension]
+    ) as follower:
+        for share in (0.1, 0.9):
+            arguments = {"monthly": 200, "years": 20, "share_of_stocks": share, "runs": 20_000}
+            created = await started(follower, "simulate_savings", arguments)
+            names[created.task_id] = f"{share:.0%} stocks"
+        await extension.follow(follower.session, names, changed)
+    for task_id, name in names.items():
+        own = [task for task in heard if task.task_id == task_id]
+        expect(f"the last status of {name}", own[-1].status, "completed")
+        times = [task.last_updated_at for task in own]
+        expect(f"the order of {name}", times, sorted(times))
+        expect_that(len(own) > 1, f"several states of {name}", own)
+
+
 async def cancel(demo: Demo, client: Client) -> None:
     """`profile_dataset` again; `tasks/cancel` comes while it works, or waits for the answer."""
     session = client.session
@@ -322,6 +359,7 @@ CHECKS: Final[list[tuple[str, Check]]] = [
     ("The same function within a request", ask_within_the_request),
     ("A prompt, and its resource", follow_a_prompt),
     ("An older client", connect_an_older_client),
+    ("Tasks that are followed", follow_tasks),
     ("The client is killed", kill_the_client),
     ("A task is cancelled", cancel),
     ("A tool's own error", err),
@@ -431,10 +469,10 @@ def show_profile(screen: Screen, profile: dict[str, Any]) -> None:
 # ---- Running it ----------------------------------------------------------------------------------
 
 
-async def run(url: str, *, ask: bool) -> int:
+async def run(url: str, streaming_url: str, *, ask: bool) -> int:
     """Run all checks; returns the exit code."""
     screen = Screen()
-    demo = Demo(url, screen, ask=ask and screen.moves and sys.stdin.isatty())
+    demo = Demo(url, streaming_url, screen, ask=ask and screen.moves and sys.stdin.isatty())
     screen.line("An MCP server with durable tasks, seen by its client", "bold")
     screen.line(url, "dim")
     if ask and not demo.ask:
@@ -497,6 +535,7 @@ def main() -> int:
         prog="python -m infra.local.demo", description="See a deployed server work."
     )
     parser.add_argument("url", help="the MCP endpoint, as `make up` writes it to .local/endpoint")
+    parser.add_argument("--streaming", metavar="URL", help="the endpoint that streams, if any")
     parser.add_argument("--ask", action="store_true", help="answer the tools' questions yourself")
     parser.add_argument("--wait-for-ever", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -504,7 +543,7 @@ def main() -> int:
         if options.wait_for_ever:
             asyncio.run(wait_for_ever(options.url))
             return 1
-        return asyncio.run(run(options.url, ask=options.ask))
+        return asyncio.run(run(options.url, options.streaming or options.url, ask=options.ask))
     except KeyboardInterrupt:
         print("\nInterrupted. Tasks that were started go on without their client.")
         return 130

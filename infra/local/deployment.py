@@ -29,6 +29,11 @@ class LocalStack:
         path = f"{self.outputs['ApiId']}/{self.outputs['Stage']}/mcp"
         return f"{self.emulator.url}/_aws/execute-api/{path}"
 
+    @property
+    def folder(self) -> Path:
+        """What the deployment left on this machine: `outputs.json`, and the assembly, `cdk.out`."""
+        return _folder(self.emulator, self.name)
+
 
 def deploy(
     emulator: Emulator, tools: Path, name: str = "mcp-tasks", context: dict[str, str] | None = None
@@ -37,7 +42,7 @@ def deploy(
 
     Raises CommandError with the CDK's own words.
     """
-    folder = STATE / emulator.name / name
+    folder = _folder(emulator, name)
     folder.mkdir(parents=True, exist_ok=True)
     environment = {**tool_environment(), **emulator.environment}
     outputs, assembly = folder / "outputs.json", folder / "cdk.out"
@@ -59,7 +64,17 @@ def deploy(
             cwd=ROOT,
             remedy="`make down` and try again.",
         )
-    return LocalStack(emulator, name, json.loads(outputs.read_text())[name])
+    return find(emulator, name)
+
+
+def find(emulator: Emulator, name: str) -> LocalStack:
+    """A stack that was deployed to an emulator."""
+    outputs = json.loads((_folder(emulator, name) / "outputs.json").read_text())
+    return LocalStack(emulator, name, outputs[name])
+
+
+def _folder(emulator: Emulator, name: str) -> Path:
+    return STATE / emulator.name / name
 
 
 def _bootstrap(emulator: Emulator) -> None:

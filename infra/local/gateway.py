@@ -32,8 +32,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from .console import fail, say
-from .deployment import LocalStack
-from .environment import EMULATOR_VENV, STATE
+from .deployment import LocalStack, find
+from .environment import EMULATOR_VENV
 from .http11 import Body, Server, cut
 from .instances import MAX_INSTANCES, BusyError, Fleet, Function
 from .runtime_api import FunctionError, Invocation, Part, Prelude
@@ -91,8 +91,8 @@ def deployed(stack: LocalStack, aws: Callable[[str], Any]) -> Function:
 
     `aws` makes boto3's clients for the emulator.
     """
-    folder = STATE / stack.emulator.name / stack.name
-    template = json.loads((folder / "cdk.out" / f"{stack.name}.template.json").read_text())
+    assembly = stack.folder / "cdk.out"
+    template = json.loads((assembly / f"{stack.name}.template.json").read_text())
     ((logical_id, resource),) = (
         (logical_id, resource)
         for logical_id, resource in template["Resources"].items()
@@ -108,7 +108,7 @@ def deployed(stack: LocalStack, aws: Callable[[str], Any]) -> Function:
     return Function(
         name=configuration["FunctionName"],
         arn=configuration["FunctionArn"],
-        bundle=folder / "cdk.out" / resource["Metadata"]["aws:asset:path"],
+        bundle=assembly / resource["Metadata"]["aws:asset:path"],
         interpreter=EMULATOR_VENV / "bin" / "python",
         environment={
             **configuration["Environment"]["Variables"],
@@ -117,7 +117,7 @@ def deployed(stack: LocalStack, aws: Callable[[str], Any]) -> Function:
         # The stack on the emulator, which buffers, is without `-c streaming=true`.
         timeout_seconds=STREAMING_SECONDS,
         memory_mb=configuration["MemorySize"],
-        log=folder / "gateway.log",
+        log=stack.folder / "gateway.log",
     )
 
 
@@ -291,8 +291,7 @@ def main() -> int:
     running = emulators.find(options.emulator)
     if running is None:
         return fail(f"no emulator {options.emulator!r} is running; `make up` starts one")
-    outputs = json.loads((STATE / running.name / options.stack / "outputs.json").read_text())
-    stack = LocalStack(running, options.stack, outputs[options.stack])
+    stack = find(running, options.stack)
     environment = running.environment
     session = boto3.Session(
         aws_access_key_id=environment["AWS_ACCESS_KEY_ID"],

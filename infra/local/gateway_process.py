@@ -33,13 +33,12 @@ class GatewayProcess:
 
     def stop(self) -> None:
         """Stop the process, which takes the function's instances along, and forget it."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGTERM)
         deadline = time.monotonic() + STOP_SECONDS
         while _is_gateway(self.pid):
-            if time.monotonic() > deadline:
-                # The instances end with the connection to it.
-                os.kill(self.pid, signal.SIGKILL)
+            # When it is killed, the instances end with the connection to it.
+            late = time.monotonic() > deadline
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL if late else signal.SIGTERM)
             time.sleep(0.05)
         if child := _CHILDREN.pop(self.pid, None):
             child.wait()
@@ -67,8 +66,12 @@ def start(stack: LocalStack) -> GatewayProcess:
             start_new_session=True,
         )
     # It says where it is when it is ready, and nothing before.
-    with cast(IO[bytes], process.stdout) as said:
-        url = said.readline().decode().strip()
+    try:
+        with cast(IO[bytes], process.stdout) as said:
+            url = said.readline().decode().strip()
+    except KeyboardInterrupt:
+        process.terminate()
+        raise
     if not url:
         process.wait()
         tail = log.read_text(errors="replace").strip()

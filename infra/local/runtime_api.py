@@ -29,6 +29,8 @@ STREAM_TYPE: Final = "application/vnd.awslambda.http-integration-response"
 SEPARATOR: Final = bytes(8)
 ERROR_TYPE: Final = "Lambda-Runtime-Function-Error-Type"
 ERROR_BODY: Final = "Lambda-Runtime-Function-Error-Body"
+PART_SECONDS: Final = 10
+"""How long `Invocation.prelude` and `chunks` wait for a part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,8 @@ class Invocation:
     parts: SimpleQueue[Part] = field(default_factory=SimpleQueue)
 
     def prelude(self) -> Prelude:
-        """Wait for the status and the headers. Raises FunctionError."""
-        part = self.parts.get()
+        """Wait for the status and the headers. Raises FunctionError, and Empty after a while."""
+        part = self.parts.get(timeout=PART_SECONDS)
         if isinstance(part, FunctionError):
             raise part
         if not isinstance(part, Prelude):
@@ -73,8 +75,8 @@ class Invocation:
         return part
 
     def chunks(self) -> Iterator[bytes]:
-        """The body, chunk by chunk, after the prelude. Raises FunctionError."""
-        while (part := self.parts.get()) is not None:
+        """The body, chunk by chunk, with or without the prelude before it. Raises as `prelude`."""
+        while (part := self.parts.get(timeout=PART_SECONDS)) is not None:
             if isinstance(part, FunctionError):
                 raise part
             if isinstance(part, bytes):

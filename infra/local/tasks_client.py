@@ -13,6 +13,10 @@ A task outlives its client. To go on after a crash, keep the task's id and poll 
     ...                                                       # later, in another process
     result = await wait_for_task(client.session, task_id)
 
+To be told of changes instead of polling for them, by one request for up to 100 tasks:
+
+    await extension.follow(client.session, task_ids, lambda task: print(task.task_id, task.status))
+
 Every client must be constructed with a `TasksExtension`: servers refuse the tasks methods to
 clients that do not declare it. Titles in quotes are sections of the extension's specification,
 tasks.md of `io.modelcontextprotocol/tasks`.
@@ -20,7 +24,7 @@ tasks.md of `io.modelcontextprotocol/tasks`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import anyio
@@ -30,6 +34,7 @@ from mcp.client import (
     ClientExtension,
     ClientRequestContext,
     ClientSession,
+    NotificationBinding,
     ResultClaim,
 )
 from mcp_types import (
@@ -45,7 +50,7 @@ from mcp_types import (
     Result,
     ResultType,
 )
-from pydantic import Field, TypeAdapter
+from pydantic import Field, RootModel, TypeAdapter
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
@@ -54,6 +59,9 @@ DEFAULT_POLL_MS: Final = 1000
 
 MIN_POLL_MS: Final = 100
 """Whatever the server suggests."""
+
+LISTEN_SECONDS: Final = 16 * 60.0
+"""How long one listen may take: servers on AWS end it within 15 minutes."""
 
 TaskStatus = Literal["working", "input_required", "completed", "failed", "cancelled"]
 
@@ -159,6 +167,22 @@ class CancelTaskRequest(Request[TaskParams, Literal["tasks/cancel"]]):
     name_param = "taskId"
 
 
+class ListenParams(RequestParams):
+    """What to listen to: for tasks, `{"taskIds": [...]}`."""
+
+    notifications: dict[str, Any]
+
+
+class ListenRequest(Request[ListenParams, Literal["subscriptions/listen"]]):
+    """`subscriptions/listen` ("Task Status Notifications"). It is answered when it ends."""
+
+    method: Literal["subscriptions/listen"] = "subscriptions/listen"
+
+
+class TaskNotification(RootModel[DetailedTask]):
+    """The params of `notifications/tasks`: what `tasks/get` would have answered."""
+
+
 class TaskFailed(MCPError):
     """The task ended as `failed`: what the call itself would have raised, had it not been a task.
 
@@ -201,10 +225,66 @@ class TasksExtension(ClientExtension):
     def __init__(self, on_update: OnUpdate | None = None, answer: Answer | None = None) -> None:
         self._on_update = on_update
         self._answer = answer
+        self._followers: list[Callable[[DetailedTask], None]] = []
 
     def claims(self) -> Sequence[ResultClaim[Any]]:
         """A tool call may be answered with `resultType: "task"`."""
         return [ResultClaim(result_type="task", model=CreateTaskResult, resolve=self._resolve)]
+
+    def notifications(self) -> Sequence[NotificationBinding[Any]]:
+        """`notifications/tasks` goes to whoever follows the task."""
+        return [
+            NotificationBinding(
+                method="notifications/tasks", params_type=TaskNotification, handler=self._notified
+            )
+        ]
+
+    async def follow(
+        self,
+        session: ClientSession,
+        task_ids: Iterable[str],
+        on_change: Callable[[DetailedTask], None],
+    ) -> None:
+        """Call `on_change` with each task's state and then with every change, until all are over.
+
+        It never goes back to an earlier state, and answers nothing that a task asks. A listen that
+        ends is begun again. What no listen told of is polled, so that this also ends with a server
+        that does not push. Raises MCPError for a task that the server does not know (-32602).
+        """
+        seen: dict[str, DetailedTask] = {}
+        left = set(task_ids)
+
+        def heard(task: DetailedTask) -> None:
+            # The SDK may bring two notifications in the wrong order.
+            before = seen.get(task.task_id)
+            if task.task_id not in left or (
+                before is not None
+                and (task.last_updated_at < before.last_updated_at or _same(task, before))
+            ):
+                return
+            seen[task.task_id] = task
+            on_change(task)
+            if isinstance(task, CompletedTask | FailedTask | CancelledTask):
+                left.discard(task.task_id)
+
+        self._followers.append(heard)
+        try:
+            while left:
+                before = dict(seen)
+                params = ListenParams(notifications={"taskIds": sorted(left)})
+                await session.send_request(
+                    ListenRequest(params=params), EmptyResult, LISTEN_SECONDS
+                )
+                for task_id in left - seen.keys():
+                    heard(await get_task(session, task_id))
+                if left and seen == before:
+                    await anyio.sleep(DEFAULT_POLL_MS / 1000)
+        finally:
+            self._followers.remove(heard)
+
+    async def _notified(self, notification: TaskNotification) -> None:
+        for heard in list(self._followers):
+            heard(notification.root)
 
     async def _resolve(self, created: CreateTaskResult, context: ClaimContext) -> CallToolResult:
         return await _poll(
@@ -337,6 +417,14 @@ async def _ask(session: ClientSession, key: str, request: InputRequest) -> Input
 async def _pause(task: Task) -> None:
     suggested = DEFAULT_POLL_MS if task.poll_interval_ms is None else task.poll_interval_ms
     await anyio.sleep(max(suggested, MIN_POLL_MS) / 1000)
+
+
+def _same(task: Task, other: Task) -> bool:
+    """Whether nothing but the advice on polling differs, which followers are given another."""
+    ignored = {"poll_interval_ms"}
+    return {k: v for k, v in _state(task).items() if k not in ignored} == {
+        k: v for k, v in _state(other).items() if k not in ignored
+    }
 
 
 def _state(task: Task) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from moto.dynamodb.models import dynamodb_backends
 
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.registry.catalogue import Catalogue
-from mcp_tasks.server.endpoint import from_api_gateway, to_api_gateway
+from mcp_tasks.server.api_gateway import from_api_gateway, to_api_gateway
 from mcp_tasks.server.server import mcp_server
 from mcp_tasks.tasks.inputs import (
     FormQuestion,
@@ -33,11 +33,21 @@ from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import ANYONE, Task, now_ms
 from tests import wire
 from tests.fuzz.requests import HANDSHAKE, HOST, VERSION_KEY, Json, Post
-from tests.unit.aws import ACCOUNT, REGION, TABLE, Calls, create_table, real
+from tests.unit.aws import (
+    ACCOUNT,
+    MAILBOXES,
+    REGION,
+    TABLE,
+    Calls,
+    create_mailboxes,
+    create_table,
+    real,
+)
 
 ARN: Final = f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:fuzz-"
 ENVIRONMENT: Final = {
     "TASKS_TABLE": TABLE,
+    "MAILBOXES_TABLE": MAILBOXES,
     "STATE_MACHINE_PREFIX": ARN,
     "CELL": "c1",
     "SERVER_NAME": "fuzz",
@@ -66,12 +76,14 @@ QUESTIONS: Final[dict[str, Question]] = {
     "essay": FormQuestion("At length?", FORM),
 }
 
+READING: Final = ("get_item", "batch_get_item", "query", "get_secret_value")
+
 KEYS: Final = sorted(open_ask("token", QUESTIONS).questions)
 """What the task that asks is to be answered under."""
 
 STATUSES: Final = {
     -32700: {400},
-    -32600: {200, 400, 403, 413},
+    -32600: {200, 400, 403, 406, 413},
     -32601: {200, 404},
     -32602: {200, 400},
     -32020: {400},
@@ -137,6 +149,7 @@ class Server:
 
     def __post_init__(self) -> None:
         create_table()
+        create_mailboxes()
         self.calls.instead["start_execution"] = _takes("input")
         self.calls.instead["send_task_success"] = _takes("output")
         self.calls.instead["stop_execution"] = lambda **arguments: {}
@@ -166,7 +179,8 @@ class Server:
     def _assert_written(self, document: Json, answer: Answer) -> None:
         """Whoever is refused has changed nothing, and reading writes nothing."""
         made = Counter(self.calls.operations)
-        del made["get_item"], made["get_secret_value"]
+        for reading in READING:
+            del made[reading]
         if not made:
             return
         rows = _rows()
@@ -176,6 +190,10 @@ class Server:
             if answer.result is None:
                 assert set(made) <= {"update_item"}, made
                 assert rows == self._rows, "a request that was refused has changed a row"
+                assert not _mailboxes(), "a request that was refused has a mailbox"
+            elif is_listen(document):
+                assert set(made) <= {"batch_write_item", "put_item"}, made
+                assert rows == self._rows, "whoever only listens has changed a row"
             elif answer.result.get("resultType") == "task":
                 assert made == {"put_item": 1, "start_execution": 1}
                 assert len(rows) == len(self._rows) + 1
@@ -199,6 +217,7 @@ class Server:
         ]
         if requests:
             real("dynamodb").batch_write_item(RequestItems={TABLE: requests})
+        _mailboxes().clear()
 
 
 def assert_safe(post: Post, response: dict[str, Any]) -> None:
@@ -213,7 +232,7 @@ def assert_safe(post: Post, response: dict[str, Any]) -> None:
 
 def assert_answered(document: Json, post: Post, answer: Answer) -> None:
     """The answer fits the request, and the specification."""
-    assert answer.status in (200, 202, 400, 403, 404, 413)
+    assert answer.status in (200, 202, 400, 403, 404, 406, 413)
     if answer.status == 202:
         messages = document if isinstance(document, list) else [document]
         assert messages
@@ -221,6 +240,11 @@ def assert_answered(document: Json, post: Post, answer: Answer) -> None:
         assert answer.message is None
         return
     revision = spoken(document, post)
+    if is_listen(document) and answer.result is not None:
+        wanted = document["params"]["notifications"].get("taskIds")
+        wire.check_listen(_id(document), [*answer.notifications, answer.message], wanted)
+        assert (answer.status, revision) == (200, wire.MODERN)
+        return
     for notification in answer.notifications:
         wire.check_notification(notification, revision or wire.MODERN)
     if not isinstance(answer.message, list):
@@ -287,6 +311,11 @@ def spoken(document: Json, post: Post) -> str | None:
     if named:
         return named[0] if len(named) == 1 and named[0] in HANDSHAKE else None
     return None if any(name.lower() == "mcp-method" for name, _ in post.headers) else HANDSHAKE[-1]
+
+
+def is_listen(document: Json) -> bool:
+    """Whether a body asks to listen."""
+    return isinstance(document, dict) and document.get("method") == wire.LISTEN
 
 
 def _id(message: Json) -> Any:
@@ -356,6 +385,12 @@ def _rows() -> list[dict[str, Any]]:
     """Every row of the table. From moto's memory: a scan takes longer than all else together."""
     items: dict[Any, Any] = dynamodb_backends[ACCOUNT][REGION].tables[TABLE].items
     return [item.to_json()["Attributes"] for item in items.values()]
+
+
+def _mailboxes() -> dict[Any, Any]:
+    """What the mailboxes' table holds, in moto's memory."""
+    items: dict[Any, Any] = dynamodb_backends[ACCOUNT][REGION].tables[MAILBOXES].items
+    return items
 
 
 def _takes(payload: str) -> Callable[..., dict[str, Any]]:

@@ -38,7 +38,7 @@ from tests.fuzz.requests import (
 )
 from tests.fuzz.server import GONE, KEYS, SOMEBODY, TASKS, Server
 from tests.unit.aws import REGION
-from tests.wire import MODERN
+from tests.wire import LISTEN, MODERN
 
 TOOLS: Final = Path(__file__).with_name("tools")
 LOGGER: Final = Logger()
@@ -60,6 +60,8 @@ def server() -> Iterator[Server]:
             patch.delenv(name)
         patch.setenv("AWS_DEFAULT_REGION", REGION)
         logging.disable()
+        # A listen is told what there is, and not held.
+        patch.setattr("mcp_tasks.server.endpoint.BUFFERED_MS", 0)
         with mock_aws():
             yield Server(Catalogue.discover(TOOLS))
         logging.disable(logging.NOTSET)
@@ -109,6 +111,9 @@ def sends(
     return declare
 
 
+LISTS_ONLY: Final = {"toolsListChanged": True, "resourceSubscriptions": ["notes://all"]}
+
+
 def requests(revision: str) -> list[dict[str, Any]]:
     """A correct request of everything that a revision has."""
     if revision != MODERN:
@@ -121,6 +126,8 @@ def requests(revision: str) -> list[dict[str, Any]]:
             *(("tasks/cancel", {"taskId": task_id}) for task_id in ours),
             *(("tasks/update", {"taskId": task_id, "inputResponses": {}}) for task_id in ours),
             ("tasks/update", {"taskId": TASKS["asking"], "inputResponses": {KEYS[0]: WHO}}),
+            *((LISTEN, {"notifications": filters}) for filters in (LISTS_ONLY, {"taskIds": ours})),
+            (LISTEN, {"notifications": {**LISTS_ONLY, "taskIds": [*TASKS.values(), ours[0]]}}),
         ]
     return [request(method, params, revision) for method, params in (*CALLS, *own)]
 
@@ -296,6 +303,49 @@ def test_a_task_is_there_for_its_owner_only(
     if name is None or (name in GONE if caller is None else name != "theirs"):
         assert answer.code in (-32602, -32700)
         assert answer.message["error"]["message"].startswith(("Task not found", "The body"))
+
+
+filters: Final = st.dictionaries(
+    st.one_of(st.sampled_from([*LISTS_ONLY, "promptsListChanged", "mcp-tasks/x"]), spoiling.texts),
+    st.one_of(st.booleans(), spoiling.values),
+    max_size=3,
+)
+
+
+@st.composite
+def listens(draw: st.DrawFn) -> tuple[list[str], str | None, Post]:
+    """Ids, a caller, and the caller's listen to them."""
+    known = st.sampled_from(list(TASKS.values()))
+    made_up = st.from_regex(r"[a-z0-9]{1,17}-[0-9a-f]{32}", fullmatch=True)
+    some = st.lists(st.one_of(known, known, known.flatmap(spoiling.spoiled_text), made_up))
+    many = st.builds(lambda task_ids, n: task_ids * n, some, st.integers(2, 40))
+    task_ids = draw(st.one_of(some, some, some, many))
+    caller = draw(st.sampled_from([None, None, SOMEBODY]))
+    params = {"notifications": {**draw(filters), "taskIds": task_ids}}
+    body = request(LISTEN, params, MODERN) | {"id": draw(st.one_of(st.text(), st.integers()))}
+    return task_ids, caller, Post(spoiling.text(body), mirrored(body, MODERN), caller)
+
+
+@sends(300, lambda server: listens(), None, -32602)
+def test_a_listen_tells_its_caller_of_its_own_tasks_only(
+    server: Server, drawn: tuple[list[str], str | None, Post]
+) -> None:
+    """tasks.md, "Task Status Notifications"; each state once, as nothing changes meanwhile."""
+    task_ids, caller, post = drawn
+    answer = server.send(post)
+    if answer.code is not None:
+        assert answer.code == -32700 or (answer.code, len(task_ids) > 100) == (-32602, True)
+        return
+    names = {task_id: name for name, task_id in TASKS.items()}
+    theirs = [
+        task_id
+        for task_id in dict.fromkeys(task_ids)
+        if task_id in names
+        and (names[task_id] not in GONE if caller is None else names[task_id] == "theirs")
+    ]
+    acknowledged, *states = [message["params"] for message in answer.notifications]
+    assert acknowledged["notifications"] == {"taskIds": theirs}
+    assert sorted(state["taskId"] for state in states) == sorted(theirs)
 
 
 @pytest.mark.parametrize("length", [200_000, 262_100, 262_144, 300_000, 1_040_000])

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,6 +27,12 @@ class Heard:
     """Seconds since the request was sent."""
     clock: float
     """Seconds since the epoch."""
+
+    @property
+    def delay(self) -> float | None:
+        """Seconds from the change that it tells of, by the server's clock; None for the others."""
+        changed = self.message.get("params", {}).get("lastUpdatedAt")
+        return changed and self.clock - datetime.fromisoformat(changed).timestamp()
 
 
 @dataclass

@@ -13,7 +13,9 @@ import pytest
 from mcp_tasks.registry.catalogue import FILE_NAME
 from mcp_tasks.tasks.inputs import FormQuestion, open_ask
 from mcp_tasks.tasks.task import now_ms
-from tests.unit.aws import TABLE
+from tests.unit.aws import MAILBOXES, TABLE
+from tests.unit.listening import Streamed, Time
+from tests.unit.push import Push
 from tests.unit.stack import ENVIRONMENT, PREFIX, Stack, meta, mirrored
 
 FUNCTIONS = Path(__file__).resolve().parents[2] / "functions"
@@ -135,6 +137,93 @@ def test_an_answer_to_nothing_is_one_read(stack: Stack) -> None:
     stack.calls.forget()
     stack.update(task_id, {"unknown": {"action": "decline"}})
     assert stack.calls.operations == ["get_item"]
+
+
+FOLLOW: Final = ["batch_get_item", "query"]
+"""Which tasks there are, and whether a mailbox was left for them."""
+READ: Final = ["batch_get_item", "query"]
+"""The tasks once more, now that nothing is missed, and the mailbox."""
+
+
+@pytest.fixture
+def time(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Time:
+    """The time of a function that streams, and has none left for a listen."""
+    found = Time()
+    found.rule(monkeypatch)
+    stack.way = Streamed(found, remaining_ms=0)
+    return found
+
+
+def followed(stack: Stack, count: int) -> list[str]:
+    """Tasks, and nothing counted yet."""
+    task_ids = [stack.created("count", {"upto": 3}) for _ in range(count)]
+    stack.calls.forget()
+    return task_ids
+
+
+@pytest.mark.parametrize(("tasks", "writes"), [(1, 1), (25, 1), (26, 2), (100, 4)])
+def test_a_listen_reads_its_tasks_twice_and_follows_them_in_batches(
+    stack: Stack, time: Time, tasks: int, writes: int
+) -> None:
+    """Once to know whose they are, and once when every later change is sure to be heard of."""
+    stack.listen(followed(stack, tasks))
+    follow = ["batch_write_item"] * writes
+    assert stack.calls.operations == [*FOLLOW, *follow, *READ, "put_item"]
+    reads = [c.arguments for c in stack.calls.made if c.operation == "batch_get_item"]
+    for read in reads:
+        assert read["RequestItems"][TABLE]["ConsistentRead"] is True
+        assert len(read["RequestItems"][TABLE]["Keys"]) == tasks
+    tables = {c.arguments["TableName"] for c in stack.calls.made if "TableName" in c.arguments}
+    assert tables == {MAILBOXES}
+
+
+def test_a_listen_that_goes_on_writes_one_row_and_deletes_one(stack: Stack, time: Time) -> None:
+    """However many tasks it follows: they are followed for longer than it takes."""
+    task_ids = followed(stack, 30)
+    for _ in range(3):
+        stack.calls.forget()
+        stack.listen(task_ids)
+    assert stack.calls.operations == [*FOLLOW, "delete_item", *READ, "put_item"]
+
+
+def test_what_was_told_is_thrown_away_in_one_batch(stack: Stack, time: Time) -> None:
+    task_ids = followed(stack, 3)
+    stack.listen(task_ids)
+    push = Push(clock=time.read)
+    for task_id in task_ids:
+        stack.deployment.rows.report(task_id, "half-way", time.now)
+    push.run()
+    stack.calls.forget()
+    stack.listen(task_ids)
+    expected = [*FOLLOW, "delete_item", *READ, "batch_write_item", "put_item"]
+    assert stack.calls.operations == expected
+
+
+def test_a_listen_to_tasks_that_are_over_leaves_no_mailbox(stack: Stack, time: Time) -> None:
+    task_ids = followed(stack, 3)
+    for task_id in task_ids:
+        stack.deployment.rows.complete(task_id, {"content": []}, time.now)
+    stack.calls.forget()
+    stack.listen(task_ids)
+    assert "put_item" not in stack.calls.operations
+
+
+def test_a_quiet_moment_of_a_listen_is_one_query(stack: Stack, time: Time) -> None:
+    """At most ten in a second, and one in a second after the first three; half the price of
+    a consistent one."""
+    stack.way = Streamed(time, remaining_ms=10_000 + 15_000)
+    stack.listen(followed(stack, 5))
+    quiet = stack.calls.made[len([*FOLLOW, "batch_write_item", *READ]) : -1]
+    assert [call.operation for call in quiet] == ["query"] * len(time.waits)
+    assert {call.arguments["ConsistentRead"] for call in quiet} == {False}
+    assert min(time.waits) >= 0.1
+    assert len(time.waits) < 6 + 15
+
+
+def test_a_listen_to_nothing_calls_nothing(stack: Stack) -> None:
+    stack.listen(None)
+    stack.listen([])
+    assert stack.calls.made == []
 
 
 POLL = """

@@ -17,14 +17,9 @@ from hypothesis import strategies as st
 
 from mcp_tasks.protocol.headers import Headers
 from mcp_tasks.registry.catalogue import Catalogue
+from mcp_tasks.server.api_gateway import HttpRequest, from_api_gateway, to_api_gateway
 from mcp_tasks.server.call import Call, Complete, Method
-from mcp_tasks.server.endpoint import (
-    MAX_BODY_BYTES,
-    Endpoint,
-    HttpRequest,
-    from_api_gateway,
-    to_api_gateway,
-)
+from mcp_tasks.server.endpoint import MAX_BODY_BYTES, Endpoint
 from mcp_tasks.server.offer import Offer
 from mcp_tasks.tasks.inputs import FormQuestion, open_ask
 from mcp_tasks.tasks.task import ANYONE, now_ms
@@ -332,7 +327,6 @@ REMOVED: Final = [
     "elicitation/create",
     "tasks/result",
     "tasks/list",
-    "subscriptions/listen",
     "TOOLS/LIST",
     "tools/list ",
     "nonsense",
@@ -445,9 +439,8 @@ def test_a_body_in_base64_is_a_body(stack: Stack) -> None:
 
 def offering(method: Method) -> Endpoint:
     """A server of nothing else."""
-    return Endpoint(
-        Offer({"name": "n", "version": "1"}, Catalogue(), method, method, method, method, {})
-    )
+    server_info = {"name": "n", "version": "1"}
+    return Endpoint(Offer(server_info, Catalogue(), method, method, method, method, {}, method))
 
 
 def nothing(call: Call) -> Complete:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tasks.tasks.ids import is_task_id, new_task_id
+from mcp_tasks.tasks.ids import cell_of, new_task_id
 
 CELLS: Final = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=1, max_size=16)
 
@@ -19,7 +19,7 @@ EXECUTION_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 @given(CELLS)
 def test_an_id_is_recognized(cell: str) -> None:
-    assert is_task_id(new_task_id(cell))
+    assert cell_of(new_task_id(cell)) == cell
 
 
 @given(CELLS)
@@ -43,7 +43,7 @@ def test_an_id_has_128_random_bits() -> None:
 
 @given(st.text() | st.integers() | st.none() | st.binary())
 def test_anything_else_is_not_an_id(value: object) -> None:
-    assert not is_task_id(value)
+    assert cell_of(value) is None
 
 
 @pytest.mark.parametrize(
@@ -64,4 +64,4 @@ def test_anything_else_is_not_an_id(value: object) -> None:
     ],
 )
 def test_what_only_looks_like_an_id_is_none(value: str) -> None:
-    assert not is_task_id(value)
+    assert cell_of(value) is None

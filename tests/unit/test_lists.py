@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mcp_tasks.protocol.errors import ProtocolError
 from mcp_tasks.server.call import Call, Complete, Method
+from mcp_tasks.server.carrier import Carrier
 from mcp_tasks.server.lists import FRESH_MS, PAGE_SIZE, listing
 from mcp_tasks.server.stream import Stream
 
@@ -23,7 +24,8 @@ def items(names: Iterable[str]) -> dict[str, Item]:
 
 
 def answered(method: Method, **params: Any) -> Complete:
-    outcome = method(Call("tools/list", params, "anonymous", Stream(lambda _: None)))
+    carrier = Carrier(lambda _: None, until=0)
+    outcome = method(Call("tools/list", params, "anonymous", Stream(carrier.send), carrier, 1))
     assert isinstance(outcome, Complete)
     return outcome
 

@@ -13,7 +13,8 @@ import pytest
 from mcp_tasks.protocol.headers import Headers
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server import endpoint
-from mcp_tasks.server.endpoint import MAX_BATCH, HttpRequest
+from mcp_tasks.server.api_gateway import HttpRequest
+from mcp_tasks.server.endpoint import MAX_BATCH
 from mcp_tasks.tasks.task import ANYONE
 from tests.unit.aws import Calls
 from tests.unit.stack import CAPABILITIES_KEY, REVISION, VERSION_KEY, Answer, Stack

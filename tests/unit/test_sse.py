@@ -9,7 +9,8 @@ from typing import Any, Final
 import pytest
 
 from mcp_tasks.protocol.headers import Headers
-from mcp_tasks.server.endpoint import HttpAnswer, HttpRequest, event, to_api_gateway
+from mcp_tasks.server.api_gateway import HttpAnswer, HttpRequest, event, to_api_gateway
+from mcp_tasks.server.carrier import Carrier
 from mcp_tasks.tasks.task import ANYONE
 from tests.unit.aws import Calls
 from tests.unit.stack import Answer, Stack, meta, mirrored
@@ -205,7 +206,7 @@ def test_a_carrier_that_streams_gets_each_notification_as_it_happens(server: Sta
         http = HttpRequest(
             Headers({**headers, "Accept": [taken]}), json.dumps(request).encode(), ANYONE
         )
-        answer = server.server.answer(http, sent.append)
+        answer = server.server.answer(http, Carrier(sent.append, until=0, live=True))
         assert len(sent) == expected
         assert answer.notifications == []
         assert json.loads(answer.message or "")["id"] == 1

@@ -142,6 +142,22 @@ def test_a_malformed_task_id_is_unknown_and_costs_no_read(
 
 
 @each_method
+@pytest.mark.parametrize("cell", ["c2", "c", "c11", "0"])
+def test_a_task_of_another_cell_is_not_looked_for(stack: Stack, method: str, cell: str) -> None:
+    """Whoever set up the routes has to know it; nobody learns whether it exists."""
+    mine = stack.created("count", {"upto": 1})
+    stack.calls.forget()
+    answer = stack.post(method, {"taskId": mine.replace("c1", cell, 1), "inputResponses": {}})
+    assert (answer.status, answer.code) == (400, PARAMS)
+    assert "of another cell" in answer.error["message"]
+    assert "Mcp-Name" in answer.error["message"]
+    assert set(answer.error) == {"code", "message"}
+    for secret in (mine.partition("-")[2], f"{cell}-", "c1"):
+        assert secret not in answer.error["message"]
+    assert stack.calls.made == []
+
+
+@each_method
 def test_unknown_expired_and_anothers_tasks_look_alike(
     stack: Stack, method: str, clock: Callable[[int], None]
 ) -> None:
@@ -175,6 +191,22 @@ def test_its_principal_reaches_a_task(stack: Stack, method: str) -> None:
 
 
 # tasks/get
+
+
+def test_a_task_is_polled_less_often_the_older_it_gets(
+    stack: Stack, clock: Callable[[int], None]
+) -> None:
+    """tasks.md, "Task Polling": as often as it is worth, and at once where it waits for answers."""
+    task_id = stack.created("count", {"upto": 1})
+    intervals = []
+    for age in (0, 20_000, 100_000, 30 * 60_000):
+        clock(age)
+        intervals.append(round(stack.task(task_id)["pollIntervalMs"], -3))
+    assert intervals == [3_000, 3_000, 10_000, 60_000]
+    stack.deployment.rows.ask(
+        task_id, open_ask("token", {"sure": FormQuestion("Sure?", FORM)}), now_ms() + 30 * 60_000
+    )
+    assert stack.task(task_id)["pollIntervalMs"] == 3_000
 
 
 def test_a_working_task_shows_its_message(stack: Stack) -> None:

@@ -7,7 +7,14 @@ from typing import Any, Final
 
 import pytest
 
-from tests.wire import InvalidMessage, check, check_notification, check_notifications
+from tests.wire import (
+    InvalidMessage,
+    check,
+    check_heard,
+    check_listen,
+    check_notification,
+    check_notifications,
+)
 
 SERVER_INFO: Final = {
     "io.modelcontextprotocol/serverInfo": {"name": "unit", "version": "1"},
@@ -142,6 +149,10 @@ GOOD: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         result(**{**TASK, "status": "failed", "error": {"code": -32603, "message": "no"}}),
     ),
     "cancelled": ("tasks/get", result(**{**TASK, "status": "cancelled"})),
+    "listen": (
+        "subscriptions/listen",
+        result(_meta={"io.modelcontextprotocol/subscriptionId": 1, **SERVER_INFO}),
+    ),
     "update": ("tasks/update", result(_meta=SERVER_INFO)),
     "cancel": ("tasks/cancel", result()),
     "parse error": ("", {**error(-32700)}),
@@ -261,6 +272,16 @@ BAD: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "failed without error": broken("failed", error=None),
     "failed with a bad error": broken("failed", error={"message": "no"}),
     "failed with an undefined code": broken("failed", error={"code": -32099, "message": "no"}),
+    "a listen without a tag": broken("listen", _meta=SERVER_INFO),
+    "a listen without _meta": broken("listen", _meta=None),
+    "a listen of another": broken("listen", _meta={"io.modelcontextprotocol/subscriptionId": 2}),
+    "a listen of a text": broken("listen", _meta={"io.modelcontextprotocol/subscriptionId": "1"}),
+    "a listen of true": broken("listen", _meta={"io.modelcontextprotocol/subscriptionId": True}),
+    "a listen of 1.0": broken("listen", _meta={"io.modelcontextprotocol/subscriptionId": 1.0}),
+    "a listen with more": broken("listen", notifications={}),
+    "a listen with a secret": broken(
+        "listen", _meta={"io.modelcontextprotocol/subscriptionId": 1, "mcp-tasks/revision": 1}
+    ),
     "an acknowledgement with a payload": broken("update", status="working"),
     "an undefined error code": ("tools/call", error(-32042)),
     "an old error code": ("tools/call", error(-32002)),
@@ -436,3 +457,143 @@ def test_progress_increases_for_each_token() -> None:
 def test_every_notification_of_a_stream_is_checked() -> None:
     with pytest.raises(InvalidMessage):
         check_notifications([NOTES["log"], WRONG_NOTES["a log without data"]])
+
+
+# what answers a listen
+
+TAG: Final = "io.modelcontextprotocol/subscriptionId"
+BEFORE, LATER = "2026-11-21T10:00:00.000Z", "2026-11-21T10:00:01Z"
+COMPLETED: Final[dict[str, Any]] = {
+    "status": "completed",
+    "result": {**TEXT, "resultType": "complete"},
+}
+
+
+def acknowledged(*task_ids: str, tag: Any = 7, **filters: Any) -> dict[str, Any]:
+    notifications = {"taskIds": list(task_ids), **filters}
+    return note("subscriptions/acknowledged", notifications=notifications, _meta={TAG: tag})
+
+
+def change(task_id: str = "c1-0", tag: Any = 7, **fields: Any) -> dict[str, Any]:
+    return note("tasks", **{**TASK, "taskId": task_id, "_meta": {TAG: tag}, **fields})
+
+
+def ended(tag: Any = 7, request_id: Any = 7) -> dict[str, Any]:
+    return {**result(_meta={TAG: tag, **SERVER_INFO}), "id": request_id}
+
+
+TWO: Final = ["c1-0", "c1-1"]
+ACK: Final = acknowledged(*TWO)
+LISTENS: Final[dict[str, list[dict[str, Any]]]] = {
+    "nothing of interest": [acknowledged(), ended()],
+    "nothing yet": [ACK, ended()],
+    "a state of each": [ACK, change("c1-1"), change("c1-0", **COMPLETED), ended()],
+    "to and fro": [
+        ACK,
+        change(),
+        change(status="input_required", inputRequests=REQUESTS, lastUpdatedAt=LATER),
+        change(lastUpdatedAt=LATER, statusMessage="on"),
+        change(status="failed", error={"code": -32603, "message": "no"}, lastUpdatedAt=LATER),
+        ended(),
+    ],
+}
+
+
+@pytest.mark.parametrize("messages", LISTENS.values(), ids=LISTENS)
+def test_a_listen_of_the_specification_passes(messages: list[dict[str, Any]]) -> None:
+    check_listen(7, messages, ["c1-0", "c1-1", "c1-2"])
+
+
+def test_a_listen_to_no_tasks_is_told_of_none() -> None:
+    ack = note("subscriptions/acknowledged", notifications={}, _meta={TAG: 7})
+    check_listen(7, [ack, ended()], None)
+    for wanted, messages in ((None, [acknowledged()]), ([], [ack]), (None, [ack, change()])):
+        with pytest.raises(InvalidMessage):
+            check_listen(7, [*messages, ended()], wanted)
+
+
+@pytest.mark.parametrize("request_id", [7, 0, -1, "7", ""])
+def test_the_tag_of_a_listen_keeps_its_type(request_id: Any) -> None:
+    """subscriptions.mdx, "Receiving Notifications": the value is the id of the request."""
+    ack, told = acknowledged("c1-0", tag=request_id), change(tag=request_id)
+    end = ended(request_id, request_id)
+    check_listen(request_id, [ack, told, end], ["c1-0"])
+    for other in ("7" if request_id == 7 else 7, None, True, False, 7.0, 0.0):
+        for wrong in (
+            [acknowledged("c1-0", tag=other), told, end],
+            [ack, change(tag=other), end],
+            [ack, told, ended(other, request_id)],
+            [ack, told, ended(request_id, other)],
+            [ack, told, ended(other, other)],
+        ):
+            with pytest.raises(InvalidMessage):
+                check_listen(request_id, wrong, ["c1-0"])
+
+
+WRONG_LISTENS: Final[dict[str, list[dict[str, Any]]]] = {
+    "nothing": [],
+    "the end alone": [ended()],
+    "no end": [ACK, change()],
+    "an error at the end": [ACK, {**error(-32603), "id": 7}],
+    "something after the end": [ACK, ended(), change()],
+    "two ends": [ACK, ended(), ended()],
+    "no acknowledgement": [change(), ended()],
+    "the acknowledgement later": [change(), ACK, ended()],
+    "two acknowledgements": [ACK, ACK, ended()],
+    "an id that was not asked for": [acknowledged("c1-9"), ended()],
+    "an id twice": [acknowledged("c1-0", "c1-0"), ended()],
+    "an id that is none": [acknowledged("c1-0", 1), ended()],  # type: ignore[arg-type]
+    "lists that do not change": [acknowledged(toolsListChanged=True), ended()],
+    "a task that was not acknowledged": [acknowledged("c1-0"), change("c1-1"), ended()],
+    "progress": [ACK, note("progress", progressToken=1, progress=1, _meta={TAG: 7}), ended()],
+    "a log": [ACK, note("message", level="info", data=1, _meta={TAG: 7}), ended()],
+    "lists": [ACK, note("tools/list_changed", _meta={TAG: 7}), ended()],
+    "a change without a tag": [ACK, change(_meta={}), ended()],
+    "an acknowledgement without a tag": [
+        note("subscriptions/acknowledged", notifications={"taskIds": []}),
+        ended(),
+    ],
+    "a change with a secret": [ACK, change(_meta={TAG: 7, "mcp-tasks/revision": 1}), ended()],
+    "a change with a member more": [ACK, change(principal="anonymous"), ended()],
+    "a change with a resultType": [ACK, change(resultType="complete"), ended()],
+    "a change without a time": [ACK, change(lastUpdatedAt="now"), ended()],
+    "a completed task without a result": [ACK, change(status="completed"), ended()],
+    "a working task with a result": [
+        ACK,
+        change(**{**COMPLETED, "status": "working"}),
+        ended(),
+    ],
+    "a result that is none": [ACK, change(**{**COMPLETED, "result": {}}), ended()],
+    "a time that goes back": [ACK, change(lastUpdatedAt=LATER), change(), ended()],
+    "an end that does not last": [
+        ACK,
+        change(**COMPLETED),
+        change(lastUpdatedAt=LATER),
+        ended(),
+    ],
+    "an end twice": [ACK, change(**COMPLETED), change(**COMPLETED), ended()],
+    "another birthday": [ACK, change(), change(createdAt=LATER), ended()],
+    "another lifetime": [ACK, change(), change(ttlMs=2), ended()],
+    "an id": [ACK, {**change(), "id": 7}, ended()],
+}
+
+
+@pytest.mark.parametrize("messages", WRONG_LISTENS.values(), ids=WRONG_LISTENS)
+def test_a_listen_outside_the_specification_is_rejected(messages: list[dict[str, Any]]) -> None:
+    with pytest.raises(InvalidMessage):
+        check_listen(7, messages, ["c1-0", "c1-1", "c1-2"])
+
+
+def test_times_are_compared_as_times() -> None:
+    """`10:00:01Z` is after `10:00:00.000Z`, and as a text before `10:00:01.000Z`."""
+    late = change(lastUpdatedAt="2026-11-21T10:00:01.000Z")
+    check_heard(7, [ACK, change(lastUpdatedAt=BEFORE), change(lastUpdatedAt=LATER), late], TWO)
+    with pytest.raises(InvalidMessage, match="goes back"):
+        check_heard(7, [ACK, late, change(lastUpdatedAt=BEFORE)], TWO)
+
+
+def test_what_was_heard_so_far_is_checked_without_its_end() -> None:
+    check_heard(7, [ACK, change()], TWO)
+    for wrong in ([], [change()], [ACK, ended()], [ACK, change("c1-2")]):
+        with pytest.raises(InvalidMessage):
+            check_heard(7, wrong, TWO)

@@ -15,7 +15,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from ..tasks.rows import TaskTable, UnknownTask
+from aws_lambda_powertools import Logger
+from botocore.exceptions import BotoCoreError, ClientError
+
+from ..tasks.rows import Busy, TaskTable, UnknownTask
 from ..tasks.task import now_ms
 from .changes import Change, Shape, change_to
 from .mailboxes import Letter, Mailbox, Mailboxes
@@ -30,6 +33,8 @@ READ_AGAIN_MS: Final = 20_000
 
 KEEP_ALIVE_MS: Final = 15_000
 """The longest silence; API Gateway closes a silent stream after five minutes, others earlier."""
+
+logger = Logger()
 
 
 class Following:
@@ -81,7 +86,7 @@ class Following:
             return
         known = set(self._mailbox.told)
         news = False
-        yield from self._read_rows(again=True)
+        states = self._read_rows()
         read_at = spoke_at = self._clock()
         beat = FIRST_BEAT
         while True:
@@ -91,6 +96,11 @@ class Following:
                 news = news or change.task_id in known
                 known.add(change.task_id)
                 spoke_at, beat = self._clock(), FIRST_BEAT
+            # What was told before comes last: a full answer has to leave room for what was not.
+            for change in states:
+                if self._order.told[change.task_id] == change.revision:
+                    yield self._tell(change)
+            states = []
             self._throw_away(self._mailbox)
             now = self._clock()
             if not self._open or now >= self._until or (news and not live):
@@ -101,7 +111,7 @@ class Following:
             self._wait(min(beat, (self._until - now) / 1000))
             beat = min(beat * 1.5, SLOWEST_BEAT)
             if self._clock() - read_at >= READ_AGAIN_MS:
-                yield from self._read_rows(again=False)
+                self._read_rows()
                 read_at = self._clock()
 
     def end(self) -> None:
@@ -110,16 +120,15 @@ class Following:
             self._mailbox.told = self._order.told
             self._mailboxes.leave(self._owner, self._mailbox, self._clock())
 
-    def _read_rows(self, again: bool) -> Iterator[Change]:
-        """Hear of the tasks from their rows; `again` tells even what was told before."""
+    def _read_rows(self) -> list[Change]:
+        """Hear of the tasks from their rows; returns the states that were told before."""
         now = self._clock()
         states = self._rows.get_many(sorted(self._open), now, self._principal)
         self._open &= states.keys()  # the others have expired
-        for task in states.values():
-            change = change_to(task, now, self._shape)
-            told = not self._order.add(change, task.last_updated_at)
-            if told and again:
-                yield self._tell(change)
+        found = [(task, change_to(task, now, self._shape)) for task in states.values()]
+        return [
+            change for task, change in found if not self._order.add(change, task.last_updated_at)
+        ]
 
     def _next(self) -> Change | None:
         while (change := self._order.next(self._clock())) is not None:
@@ -160,4 +169,8 @@ class Following:
         ]
         self._letters = {}
         if done and self._open:  # what is left at the very end, DynamoDB removes for nothing
-            self._mailboxes.remove(mailbox, done)
+            try:
+                self._mailboxes.remove(mailbox, done)
+            except (Busy, BotoCoreError, ClientError) as error:
+                # They will be found again, and are known to be told.
+                logger.warning("Letters are not removed", error=type(error).__name__)

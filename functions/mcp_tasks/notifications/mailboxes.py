@@ -77,6 +77,9 @@ class Mailboxes:
         if mailbox.follows_until < until + LINGER_MS:
             mailbox.follows_until = until + LINGER_MS + SLACK_MS
             added = list(task_ids)
+            # Tasks that are not asked for any more are followed no longer, and are news if they
+            # come back.
+            mailbox.told = {t: r for t, r in mailbox.told.items() if t in set(task_ids)}
         self._write(
             _put(
                 pk=f"task#{task_id}",
