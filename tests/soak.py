@@ -31,7 +31,7 @@ from tests.integration.listening import Listen
 TOOLS = ROOT / "tests" / "integration" / "tools"
 ASKED = 2
 """The revision of a task that waits for its first answer: it was created, and it asked."""
-CREATORS = 6
+CREATORS = 3
 OVER = ("completed", "failed", "cancelled")
 
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
-from mcp_tasks.registry.catalogue import FILE_NAME, Catalogue
+from mcp_tasks.registry.catalogue import FILE_NAME, PACKAGE, Catalogue
 from mcp_tasks.tasks.inputs import Kind
 from mcp_tasks.tasks.rows import TaskTable
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import ANYONE, Task, now_ms
+from tests.unit.aws import MAILBOXES, TABLE, Calls, create_mailboxes, create_table, real
+from tests.unit.stack import create_state_machine, messages_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EVENTS = ROOT / "events"
@@ -45,49 +44,60 @@ def event(name: str) -> dict[str, Any]:
     return loaded
 
 
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A functions' bundle with the catalogue of the template's tools."""
+    folder = tmp_path_factory.mktemp("bundle")
+    before = set(sys.modules)
+    Catalogue.discover(ROOT / "functions" / "tools").write(folder / FILE_NAME)
+    for name in set(sys.modules) - before:
+        if name.partition(".")[0] == PACKAGE:
+            del sys.modules[name]
+    return folder
+
+
 @pytest.fixture
-def invoke(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Call a function's handler on an event, with a table and two state machines behind it."""
-    for name, value in {
+def environment(aws: Calls) -> dict[str, str]:
+    """What the functions find, and where they find it."""
+    create_table()
+    create_mailboxes()
+    secret = real("secretsmanager").create_secret(Name="key", SecretString="k" * 32)
+    create_state_machine(
+        f"{MACHINE.rpartition(':')[2]}simulate_savings",
+        {"StartAt": "S", "States": {"S": {"Type": "Succeed"}}},
+    )
+    real("events").create_event_bus(Name="mcp-tasks")
+    return {
         "AWS_ACCESS_KEY_ID": "x",
         "AWS_SECRET_ACCESS_KEY": "x",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "TASKS_TABLE": "tasks",
+        "TASKS_TABLE": TABLE,
+        "MAILBOXES_TABLE": MAILBOXES,
+        "EVENT_BUS": "mcp-tasks",
         "STATE_MACHINE_PREFIX": MACHINE,
+        "STATE_KEY_SECRET": secret["ARN"],
         "CELL": "c1",
         "SERVER_NAME": "mcp-tasks",
         "SERVER_VERSION": "0",
         "TOOL": "simulate_savings",
         "POWERTOOLS_SERVICE_NAME": "test",
-    }.items():
+    }
+
+
+@pytest.fixture
+def invoke(environment: dict[str, str], bundle: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Call a function's handler on an event."""
+    for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    bundle = ROOT / ".local" / "test-events"
-    bundle.mkdir(parents=True, exist_ok=True)
-    Catalogue.discover(ROOT / "functions" / "tools").write(bundle / FILE_NAME)
     monkeypatch.setattr("mcp_tasks.deployment.BUNDLE", bundle)
-    with mock_aws():
-        boto3.client("dynamodb").create_table(
-            TableName="tasks",
-            KeySchema=[{"AttributeName": "taskId", "KeyType": "HASH"}],
-            AttributeDefinitions=[{"AttributeName": "taskId", "AttributeType": "S"}],
-            BillingMode="PAY_PER_REQUEST",
-        )
-        secret = boto3.client("secretsmanager").create_secret(Name="key", SecretString="k" * 32)
-        monkeypatch.setenv("STATE_KEY_SECRET", secret["ARN"])
-        boto3.client("stepfunctions").create_state_machine(
-            name="mcp-tasks-simulate_savings",
-            definition='{"StartAt": "S", "States": {"S": {"Type": "Succeed"}}}',
-            roleArn="arn:aws:iam::123456789012:role/r",
-        )
 
-        def call(function: str, name: str, **environment: str) -> Any:
-            for key, value in environment.items():
-                monkeypatch.setenv(key, value)
-            sys.modules.pop(f"{function}.handler", None)
-            handler = importlib.import_module(f"{function}.handler").handler
-            return handler(event(name), Context())
+    def call(function: str, name: str, **variables: str) -> Any:
+        for key, value in variables.items():
+            monkeypatch.setenv(key, value)
+        sys.modules.pop(f"{function}.handler", None)
+        handler = importlib.import_module(f"{function}.handler").handler
+        return handler(event(name), Context())
 
-        yield call
+    return call
 
 
 @pytest.mark.parametrize(
@@ -119,10 +129,17 @@ def test_an_api_event_is_asked_back(invoke: Any) -> None:
     assert (result["resultType"], list(result["inputRequests"])) == ("input_required", ["answer"])
 
 
+def test_an_api_event_listens(invoke: Any) -> None:
+    """To nothing: the task is not there, and the lists do not change while a stack is deployed."""
+    acknowledged, message = messages_of(invoke("api", "api-subscriptions-listen"))
+    assert acknowledged["params"]["notifications"] == {"taskIds": []}
+    assert message["result"]["resultType"] == "complete"
+
+
 def running_task() -> None:
     """Write the row of the task that the events are about."""
     now = now_ms()
-    TaskTable(boto3.client("dynamodb"), "tasks").create(
+    TaskTable(real("dynamodb"), TABLE).create(
         Task(
             task_id=TASK,
             tool="simulate_savings",
@@ -149,6 +166,16 @@ def test_a_worker_event_runs_a_step(invoke: Any) -> None:
     running_task()
     chunks = invoke("worker", "worker-step", TOOL="profile_dataset")
     assert [chunk["columns"] for chunk in chunks] == [["colour", "n"]]
+
+
+def test_a_stream_event_is_published(invoke: Any) -> None:
+    """What comes of it is for test_publish to say."""
+    assert invoke("publish", "publish-changes") is None
+
+
+def test_a_queue_event_is_delivered(invoke: Any) -> None:
+    """What comes of it is for test_deliver to say."""
+    assert invoke("deliver", "deliver") == {"batchItemFailures": []}
 
 
 @pytest.mark.parametrize(

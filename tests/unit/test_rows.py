@@ -8,6 +8,9 @@ from a copy of the library and running this file):
     get        ConsistentRead                    test_a_read_is_strongly_consistent
     get        not expired                       test_an_expired_task_does_not_exist
     get        principal                         test_a_task_exists_for_its_principal_only
+    get_many   ConsistentRead                    test_many_tasks_are_read_consistently_in_one_call
+    get_many   not expired, principal            test_what_one_may_not_see_is_left_out_of_many
+    get_many   UnprocessedKeys                   test_rows_that_were_left_out_are_asked_for_again
     every      expiresAtMs > :now                test_nothing_is_written_to_an_expired_task
     report     status IN                         test_a_terminal_task_never_changes[*-report]
     report       working                         test_a_report_sets_the_message[working]
@@ -29,6 +32,8 @@ from a copy of the library and running this file):
     end        status IN                         test_a_terminal_task_never_changes[*-complete, ...]
     end          working, input_required         test_a_task_ends_from_either_state
     cancel     principal                         test_only_its_principal_cancels_a_task
+    every      revision + 1                      test_each_write_that_clients_see_is_a_revision
+    delivered    none                            test_a_delivery_is_no_news_to_the_client
     _refusal   expired                           test_nothing_is_written_to_an_expired_task
     _refusal   principal                         test_only_its_principal_cancels_a_task
 """
@@ -37,6 +42,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any, Final
 
 import pytest
@@ -54,7 +60,16 @@ from mcp_tasks.tasks.inputs import (
     UrlQuestion,
     open_ask,
 )
-from mcp_tasks.tasks.rows import ClientCannotAnswer, Conflict, TaskEnded, TaskTable, UnknownTask
+from mcp_tasks.tasks.rows import (
+    READ_ATTEMPTS,
+    Busy,
+    ClientCannotAnswer,
+    Conflict,
+    TaskEnded,
+    TaskTable,
+    UnknownTask,
+    revision_of,
+)
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
 from tests.unit.aws import TABLE, Calls, raw_rows, real, refusing
@@ -156,7 +171,7 @@ def test_a_row_outlives_its_task_until_dynamodb_deletes_it(rows: TaskTable) -> N
     assert row["expiresAtMs"] == {"N": str(NOW + 1_500)}
     assert int(row["expiresAt"]["N"]) * 1000 >= NOW + 1_500
     assert int(row["expiresAt"]["N"]) * 1000 <= NOW + 3_500
-    assert row["schemaVersion"] == {"N": "2"}
+    assert row["schemaVersion"] == {"N": "3"}
 
 
 def test_a_read_is_strongly_consistent(rows: TaskTable, aws: Calls) -> None:
@@ -286,6 +301,103 @@ def test_a_write_is_one_call_and_a_refusal_needs_no_second(
     with suppress(TaskEnded):
         write(rows, seen, NOW + 2)
     assert aws.operations == ["update_item"]
+
+
+# many at once
+
+
+def other(n: int) -> str:
+    """The id of another task."""
+    return f"c1-{n:032x}"
+
+
+def test_many_tasks_are_read_consistently_in_one_call(rows: TaskTable, aws: Calls) -> None:
+    """Up to a hundred (DynamoDB API reference, "BatchGetItem").
+
+    Race: a listen subscribes and then reads; a read that lags would miss the change between.
+    """
+    tasks = {other(n): a_task(task_id=other(n), input=str(n)) for n in range(100)}
+    for task in tasks.values():
+        rows.create(task)
+    aws.forget()
+    assert rows.get_many(tasks, NOW, "alice") == tasks
+    (call,) = aws.made
+    assert call.operation == "batch_get_item"
+    assert call.arguments["RequestItems"][TABLE]["ConsistentRead"] is True
+
+
+def test_what_one_may_not_see_is_left_out_of_many(rows: TaskTable) -> None:
+    """Somebody else's, expired and unknown tasks: all are as if they were not there."""
+    rows.create(a_task())
+    rows.create(a_task(task_id=other(1), principal="mallory"))
+    rows.create(a_task(task_id=other(2), ttl_ms=5))
+    wanted = [ID, *map(other, range(1, 4))]
+    assert list(rows.get_many(wanted, NOW + 5, "alice")) == [ID]
+    assert set(rows.get_many(wanted, NOW + 4, "alice")) == {ID, other(2)}
+    assert list(rows.get_many(wanted, NOW + HOUR, "alice")) == []
+
+
+def test_nothing_is_read_for_nothing(rows: TaskTable, aws: Calls) -> None:
+    """DynamoDB refuses an empty batch."""
+    aws.forget()
+    assert rows.get_many([], NOW, "alice") == {}
+    assert aws.operations == []
+
+
+@pytest.fixture
+def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses before a repeated read, in seconds; nobody waits."""
+    taken: list[float] = []
+    monkeypatch.setattr("mcp_tasks.tasks.rows.time.sleep", taken.append)
+    return taken
+
+
+def giving(at_most: int) -> Callable[..., Any]:
+    """DynamoDB that has no room for more than some rows of a batch."""
+
+    def read(RequestItems: dict[str, Any]) -> dict[str, Any]:
+        request = RequestItems[TABLE]
+        given, left = request["Keys"][:at_most], request["Keys"][at_most:]
+        answer: dict[str, Any] = {"Responses": {}, "UnprocessedKeys": {}}
+        if given:
+            answer = real("dynamodb").batch_get_item(
+                RequestItems={TABLE: {**request, "Keys": given}}
+            )
+        if left:
+            answer["UnprocessedKeys"] = {TABLE: {**request, "Keys": left}}
+        return answer
+
+    return read
+
+
+def test_rows_that_were_left_out_are_asked_for_again(
+    rows: TaskTable, aws: Calls, naps: list[float]
+) -> None:
+    """An answer holds 16 MB at most; the rest is in UnprocessedKeys."""
+    tasks = {other(n): a_task(task_id=other(n)) for n in range(10)}
+    for task in tasks.values():
+        rows.create(task)
+    aws.instead["batch_get_item"] = giving(at_most=4)
+    aws.forget()
+    assert rows.get_many(tasks, NOW, "alice") == tasks
+    asked = [call.arguments["RequestItems"][TABLE] for call in aws.made]
+    assert [len(request["Keys"]) for request in asked] == [10, 6, 2]
+    assert {request["ConsistentRead"] for request in asked} == {True}
+    assert naps == sorted(naps)
+
+
+def test_after_enough_attempts_to_read_dynamodb_is_busy(
+    rows: TaskTable, aws: Calls, naps: list[float]
+) -> None:
+    """Or a task would seem to have expired that is there."""
+    rows.create(a_task())
+    aws.instead["batch_get_item"] = giving(at_most=0)
+    aws.forget()
+    with pytest.raises(Busy):
+        rows.get_many([ID], NOW, "alice")
+    assert len(aws.made) == READ_ATTEMPTS
+    assert naps[0] == 0
+    assert all(later > nap for nap, later in pairwise(naps))
 
 
 # report
@@ -514,8 +626,61 @@ def test_a_delivery_is_no_news_to_the_client(rows: TaskTable) -> None:
     rows.create(a_task())
     rows.ask(ID, ask, NOW)
     rows.answer(rows.get(ID, NOW), {ask.id: {key_of(ask): YES}}, NOW + 1)
+    before = rows.get(ID, NOW + 2)
     rows.delivered(ID, ask.id, NOW + 2)
-    assert rows.get(ID, NOW + 2).last_updated_at == NOW + 1
+    after = rows.get(ID, NOW + 2)
+    assert after.asks != before.asks
+    assert (after.last_updated_at, after.revision) == (NOW + 1, before.revision)
+
+
+# revisions
+
+
+def test_each_write_that_clients_see_is_a_revision(rows: TaskTable) -> None:
+    """What follows a task tells by it what is missing, so there may be no gaps."""
+    ask = an_ask("token", "first", "second")
+    first, second = key_of(ask, "first"), key_of(ask, "second")
+    seen = []
+    rows.create(a_task())
+    writes: list[Callable[[], object]] = [
+        lambda: rows.report(ID, "half-way", NOW),
+        lambda: rows.ask(ID, ask, NOW),
+        lambda: rows.report(ID, "still here", NOW),
+        lambda: rows.answer(rows.get(ID, NOW), {ask.id: {first: YES}}, NOW),
+        lambda: rows.answer(rows.get(ID, NOW), {ask.id: {second: YES}}, NOW),
+        lambda: rows.complete(ID, RESULT, NOW),
+    ]
+    for write in [lambda: None, *writes]:
+        write()
+        seen.append(rows.get(ID, NOW).revision)
+    assert seen == [1, 2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("ended", TERMINAL)
+def test_an_end_is_a_revision(rows: TaskTable, ended: Status) -> None:
+    rows.create(a_task())
+    end(rows, ended)
+    assert rows.get(ID, NOW).revision == 2
+
+
+def test_what_is_written_has_the_revision_that_is_returned(rows: TaskTable) -> None:
+    rows.create(a_task())
+    assert rows.cancel(ID, NOW + 1, "alice").revision == 2
+    (row,) = raw_rows()
+    assert revision_of(row) == 2
+
+
+@each_write
+def test_a_write_that_is_refused_is_no_revision(
+    rows: TaskTable, write: Callable[[TaskTable, Task, int], object]
+) -> None:
+    rows.create(a_task())
+    rows.ask(ID, an_ask(), NOW)
+    seen = rows.get(ID, NOW)
+    end(rows, Status.COMPLETED)
+    with suppress(TaskEnded):
+        write(rows, seen, NOW + 2)
+    assert rows.get(ID, NOW).revision == 3
 
 
 # ends

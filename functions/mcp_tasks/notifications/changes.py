@@ -23,7 +23,7 @@ LEFT_OUT: Final = "mcp-tasks/leftOut"
 MAX_BYTES: Final = 240_000
 """Of an event's detail. EventBridge takes 256 KB, with what it adds itself; so does SQS."""
 
-LARGE: Final = ("result", "inputRequests", "error")
+LARGE: Final = ("result", "inputRequests", "error", "statusMessage")
 """What is left out of a detail that is too large, the first of these first."""
 
 Shape = Callable[[Task, int], dict[str, Any]]

@@ -125,6 +125,9 @@ class Following:
         now = self._clock()
         states = self._rows.get_many(sorted(self._open), now, self._principal)
         self._open &= states.keys()  # the others have expired
+        for task_id in states.keys() - self._order.told.keys():
+            # It begins with its current state: what led there is not waited for.
+            self._order.pass_over(task_id, states[task_id].revision - 1)
         found = [(task, change_to(task, now, self._shape)) for task in states.values()]
         return [
             change for task, change in found if not self._order.add(change, task.last_updated_at)
@@ -165,7 +168,8 @@ class Following:
         done = [
             letter.key
             for letter in self._letters.values()
-            if letter.change.revision <= self._order.told.get(letter.change.task_id, 0)
+            if letter.change.task_id not in self._open
+            or letter.change.revision <= self._order.told.get(letter.change.task_id, 0)
         ]
         self._letters = {}
         if done and self._open:  # what is left at the very end, DynamoDB removes for nothing

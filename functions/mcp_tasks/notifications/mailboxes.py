@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BATCH: Final = 25
 """Writes of one call (DynamoDB API reference, "BatchWriteItem")."""
 
-WRITE_ATTEMPTS: Final = 8
+WRITE_ATTEMPTS: Final = 6
 """How often a batch is repeated for the writes that DynamoDB did not take."""
 
 LINGER_MS: Final = 60_000
@@ -73,13 +73,12 @@ class Mailboxes:
         else a new one. `owner` is a hash of who is listening.
         """
         mailbox = self._take_over(owner, task_ids, now) or Mailbox(secrets.token_hex(16))
+        # What is not asked for any more is not followed any more, and begins anew if it comes back.
+        mailbox.told = {t: mailbox.told[t] for t in task_ids if t in mailbox.told}
         added = [task_id for task_id in task_ids if task_id not in mailbox.told]
         if mailbox.follows_until < until + LINGER_MS:
             mailbox.follows_until = until + LINGER_MS + SLACK_MS
             added = list(task_ids)
-            # Tasks that are not asked for any more are followed no longer, and are news if they
-            # come back.
-            mailbox.told = {t: r for t, r in mailbox.told.items() if t in set(task_ids)}
         self._write(
             _put(
                 pk=f"task#{task_id}",
@@ -93,15 +92,16 @@ class Mailboxes:
 
     def leave(self, owner: str, mailbox: Mailbox, now: int) -> None:
         """Keep a mailbox for the next listen of the same owner; it goes on receiving meanwhile."""
+        until = min(now + LINGER_MS, mailbox.follows_until)
         self._client.put_item(
             TableName=self._table,
             Item=_item(
                 pk=f"owner#{owner}",
                 sk=mailbox.id,
                 told=json.dumps(mailbox.told),
-                until=now + LINGER_MS,
+                until=until,
                 followsUntil=mailbox.follows_until,
-                expiresAt=_seconds(now + LINGER_MS),
+                expiresAt=_seconds(until),
             ),
         )
 

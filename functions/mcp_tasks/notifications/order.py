@@ -12,8 +12,8 @@ from typing import Final
 
 from .changes import Change
 
-PATIENCE_MS: Final = 60_000
-"""How long a change waits for one that is missing before it."""
+PATIENCE_MS: Final = 90_000
+"""How long a change waits for one that is missing before it: while `deliver` fails twice on it."""
 
 
 class Order:

@@ -30,7 +30,7 @@ SCHEMA_VERSION: Final = 3
 BATCH: Final = 100
 """Rows that one call may read."""
 
-READ_ATTEMPTS: Final = 8
+READ_ATTEMPTS: Final = 6
 """How often a read is repeated for the rows that DynamoDB left out of its answer."""
 
 
