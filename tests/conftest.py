@@ -8,12 +8,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 
 from infra.local import emulator as emulators
 from infra.local.deployment import LocalStack, deploy
 from infra.local.emulator import Emulator
+from tests.integration.aws import client_of
 from tests.integration.legacy import create_legacy_report
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,17 +33,7 @@ def emulator() -> Iterator[Emulator]:
 @pytest.fixture(scope="session")
 def aws(emulator: Emulator) -> Any:
     """`boto3.client` for the emulator."""
-    environment = emulator.environment
-    session = boto3.Session(
-        aws_access_key_id=environment["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=environment["AWS_SECRET_ACCESS_KEY"],
-        region_name=environment["AWS_REGION"],
-    )
-
-    def client(service: str, **options: Any) -> Any:
-        return session.client(service, endpoint_url=emulator.url, **options)  # type: ignore[call-overload]
-
-    return client
+    return client_of(emulator)
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +48,9 @@ def _deployments(emulator: Emulator, aws: Any) -> Iterator[dict[str, Future[Loca
     with ThreadPoolExecutor(2) as pool:
         yield {
             "stack": pool.submit(deploy, emulator, tools, "mcp-test"),
-            "conformance": pool.submit(deploy, emulator, conformance, "mcp-conformance"),
+            "conformance": pool.submit(
+                deploy, emulator, conformance, "mcp-conformance", {"cell": "c2"}
+            ),
         }
 
 
@@ -70,5 +62,5 @@ def stack(_deployments: dict[str, Future[LocalStack]]) -> LocalStack:
 
 @pytest.fixture(scope="session")
 def conformance_stack(_deployments: dict[str, Future[LocalStack]]) -> LocalStack:
-    """The tools that the conformance suite expects."""
+    """The tools that the conformance suite expects; a second cell, next to `stack`, which is c1."""
     return _deployments["conformance"].result()

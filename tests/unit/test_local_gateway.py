@@ -464,7 +464,7 @@ def test_the_function_is_run_as_it_is_deployed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Older bundles stay in the same folder: the template tells which one counts."""
-    monkeypatch.setattr(gateways, "STATE", tmp_path)
+    monkeypatch.setattr("infra.local.deployment.STATE", tmp_path)
     assembly = tmp_path / "test" / "mcp-test" / "cdk.out"
     assembly.mkdir(parents=True)
     function = {"Type": "AWS::Lambda::Function"}

@@ -1,0 +1,306 @@
+"""Two cells behind one address, which applies the routing rules that the cells would deploy.
+
+c1 is `stack`, c2 is `conformance_stack`. The emulator has no custom domains, so the rules come from
+a synthesis of both cells behind a domain, and lead to the cells that are deployed. What listens is
+the streaming endpoint of each. All is tried with either cell's rules before the other's.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.local.deployment import LocalStack
+from infra.local.gateway import Gateway, deployed
+from tests.infra.conftest import CONTEXT, ROOT
+from tests.integration.client import Client, accept
+from tests.integration.listening import Heard, Listen
+from tests.integration.router import Domain, Router, rules_of
+from tests.integration.traces import Traces
+
+PRIORITIES = {"c1": {"c1": 20, "c2": 30}, "c2": {"c1": 20, "c2": 10}}
+"""The cell that comes first -> the cells' priorities."""
+TOOL = '''
+from mcp_tasks import tool
+
+@tool
+def one() -> int:
+    """One."""
+    return 1
+'''
+
+Template = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell at its own addresses, and a tool of it that asks one question before it ends."""
+
+    name: str
+    own: Client
+    streaming: Client
+    rows: Traces
+    tool: str
+    arguments: Mapping[str, Any]
+    answer: dict[str, Any]
+
+    def start(self, client: Client) -> str:
+        """Start a task of the cell at some address, and wait at its own until it asks."""
+        task_id = client.start(self.tool, **self.arguments)
+        self.own.until_status(task_id, "input_required")
+        return task_id
+
+    def reply(self, client: Client, task: Mapping[str, Any]) -> None:
+        """Answer what a task of the cell asks."""
+        (key,) = task["inputRequests"]
+        assert client.update(task["taskId"], {key: self.answer}).status == 200
+
+
+@dataclass(frozen=True)
+class Started:
+    """A task that waits for an answer."""
+
+    task_id: str
+    cell: Cell
+
+
+class Naming(Client):
+    """A client that knows of cells: its listens name one of their tasks in a header."""
+
+    def __init__(self, url: str, header: str, task_id: str) -> None:
+        super().__init__(url)
+        self._named = {header: task_id}
+
+    def compose(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str | None] | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> tuple[bytes, dict[str, str]]:
+        """With the header."""
+        return super().compose(method, params, {**self._named, **(headers or {})}, meta)
+
+
+@pytest.fixture(scope="module")
+def cells(
+    stack: LocalStack, gateway: Gateway, conformance_stack: LocalStack, aws: Any
+) -> Iterator[dict[str, Cell]]:
+    """Both cells, by name."""
+    with Gateway(deployed(conformance_stack, aws)) as second:
+        yield {
+            "c1": Cell(
+                "c1",
+                Client(stack.url),
+                Client(gateway.url),
+                Traces(stack, aws),
+                "ask_choice",
+                {},
+                accept(name="Ada", colour="red"),
+            ),
+            "c2": Cell(
+                "c2",
+                Client(conformance_stack.url),
+                Client(second.url),
+                Traces(conformance_stack, aws),
+                "confirm_delete",
+                {"filename": "notes.txt"},
+                accept(confirm=True),
+            ),
+        }
+
+
+@pytest.fixture(scope="module")
+def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], Template]:
+    """The templates of both cells behind a domain, by the cell and its priority.
+
+    The rules do not depend on the tools, so there is but one.
+    """
+    folder = tmp_path_factory.mktemp("cells")
+    (folder / "tools").mkdir()
+    (folder / "tools" / "one.py").write_text(TOOL)
+    wanted = sorted({item for cells in PRIORITIES.values() for item in cells.items()})
+    jobs = [
+        {
+            "out": str(folder / f"{cell}-{priority}"),
+            "context": CONTEXT
+            | {"profile": "local", "tools": str(folder / "tools"), "streaming": "true"}
+            | {"domain": "mcp.example.com", "cell": cell, "priority": str(priority)},
+            "accept": True,
+        }
+        for cell, priority in wanted
+    ]
+    (folder / "jobs.json").write_text(json.dumps(jobs))
+    files = (folder / "jobs.json", folder / "outcomes.json")
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.infra.synthesize", *files],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    errors = [outcome["error"] for outcome in json.loads(files[1].read_text())]
+    assert errors == [None] * len(jobs)
+    return {
+        key: json.loads((Path(job["out"]) / "mcp-tasks.template.json").read_text())
+        for key, job in zip(wanted, jobs, strict=True)
+    }
+
+
+@pytest.fixture(scope="module", params=["c1", "c2"], ids="{} first".format)
+def first(request: pytest.FixtureRequest, cells: dict[str, Cell]) -> Cell:
+    """The cell with the lowest priority."""
+    return cells[request.param]
+
+
+@pytest.fixture(scope="module")
+def address(
+    first: Cell, cells: dict[str, Cell], templates: dict[tuple[str, int], Template]
+) -> Iterator[Client]:
+    """A client of the one address."""
+    rules = []
+    for item in PRIORITIES[first.name].items():
+        cell, outputs = cells[item[0]], templates[item]["Outputs"]
+        apis = {
+            outputs["ApiId"]["Value"]["Ref"]: cell.own.url,
+            outputs["ListensApiId"]["Value"]["Ref"]: cell.streaming.url,
+        }
+        stages = {api: url.removesuffix("/mcp") for api, url in apis.items()}
+        rules += rules_of(templates[item], stages)
+    with Router(Domain(rules)) as router:
+        yield Client(router.url)
+
+
+@pytest.fixture
+def other(first: Cell, cells: dict[str, Cell]) -> Cell:
+    """The cell that is not `first`."""
+    (other,) = (cell for cell in cells.values() if cell is not first)
+    return other
+
+
+@pytest.fixture(params=["c1", "c2"])
+def cell(request: pytest.FixtureRequest, cells: dict[str, Cell]) -> Cell:
+    """One of the two."""
+    return cells[request.param]
+
+
+@pytest.fixture(params=["in c1", "in c2", "at the one address"])
+def started(
+    request: pytest.FixtureRequest, address: Client, first: Cell, cells: dict[str, Cell]
+) -> Started:
+    """A task that was created through a cell's own address, or through the one."""
+    home = cells.get(request.param.removeprefix("in "))
+    if home is None:
+        return Started(first.start(address), first)
+    return Started(home.start(home.own), home)
+
+
+def test_a_call_goes_to_the_cell_with_the_lowest_priority(
+    address: Client, first: Cell, other: Cell
+) -> None:
+    assert first.start(address).startswith(f"{first.name}-")
+    unknown = address.call(other.tool, **other.arguments).error
+    assert unknown["code"] == -32602
+
+
+def test_a_task_is_found_and_answered_through_the_one_address(
+    address: Client, started: Started
+) -> None:
+    task = address.get(started.task_id)
+    assert task["status"] == "input_required"
+    started.cell.reply(address, task)
+    assert address.end(started.task_id) == started.cell.own.get(started.task_id)
+    assert address.get(started.task_id)["status"] == "completed"
+
+
+def test_a_task_is_cancelled_through_the_one_address(address: Client, started: Started) -> None:
+    assert address.cancel(started.task_id).status == 200
+    assert address.get(started.task_id)["status"] == "cancelled"
+    assert started.cell.own.get(started.task_id)["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
+def test_the_wrong_cell_refuses_a_task_without_a_word_on_it(
+    method: str, cell: Cell, cells: dict[str, Cell]
+) -> None:
+    """Nothing of the id is in the answer, and nothing of the task in the cell."""
+    (wrong,) = (found for found in cells.values() if found is not cell)
+    task_id = cell.start(cell.own)
+    rows = wrong.rows.rows()
+    for client in (wrong.own, wrong.streaming):
+        refused = client.request(method, {"taskId": task_id, "inputResponses": {}})
+        assert refused.error["code"] == -32602
+        assert "of another cell" in refused.error["message"]
+        assert cell.name not in refused.body.decode()
+        assert task_id.partition("-")[2] not in refused.body.decode()
+    assert wrong.rows.rows() <= rows  # some may expire in between
+    assert cell.own.get(task_id)["status"] == "input_required"
+
+
+@pytest.mark.parametrize("header", ["Mcp-Name", "mcp-name"])
+def test_a_listen_that_names_a_task_streams_from_its_cell(
+    header: str, address: Client, cell: Cell
+) -> None:
+    """The question is answered when it is heard, so what comes after it came live."""
+    task_id = cell.start(cell.own)
+    listen = Listen(Naming(address.url, header, task_id), [task_id])
+    listen.run(_replies(address, cell))
+    assert listen.accepted == [task_id]
+    assert _statuses(listen) == ["input_required", "working", "completed"]
+    assert listen.graceful
+
+
+def test_a_listen_that_names_no_task_knows_those_of_the_cell_with_the_lowest_priority(
+    address: Client, first: Cell, other: Cell
+) -> None:
+    """subscriptions.mdx, "Acknowledgment": what is left out is not followed. No word on it."""
+    elsewhere, here = other.start(other.own), first.start(first.own)
+    listen = Listen(address, [elsewhere, here]).run(_replies(address, first))
+    assert listen.accepted == [here]
+    assert _statuses(listen) == ["input_required", "working", "completed"]
+    assert listen.graceful
+    assert elsewhere not in json.dumps([heard.message for heard in listen.heard])
+    assert other.own.get(elsewhere)["status"] == "input_required"
+
+
+@pytest.mark.parametrize("encoded", [True, False], ids=["encoded", "missing"])
+def test_a_name_that_no_rule_can_read_leads_to_the_cell_with_the_lowest_priority(
+    encoded: bool, address: Client, first: Cell, other: Cell
+) -> None:
+    """streamable-http.mdx, "Value Encoding": the header may be Base64, which a glob cannot see."""
+
+    def get(task_id: str) -> dict[str, Any]:
+        sentinel = f"=?base64?{base64.b64encode(task_id.encode()).decode()}?="
+        headers = {"Mcp-Name": sentinel if encoded else None}
+        return address.request("tasks/get", {"taskId": task_id}, headers).message
+
+    here = first.start(first.own)
+    assert get(here)["result"]["taskId"] == here
+    refused = get(other.start(other.own))["error"]
+    assert refused["code"] == -32602
+    assert "its id is of another cell; route it by Mcp-Name" in refused["message"]
+
+
+def _replies(address: Client, cell: Cell) -> Any:
+    """Answers through `address` what the task of a listen asks, as soon as it is heard."""
+
+    def heard(heard: Heard) -> bool:
+        task = heard.message.get("params", {})
+        if task.get("status") == "input_required":
+            cell.reply(address, task)
+        return False
+
+    return heard
+
+
+def _statuses(listen: Listen) -> list[str]:
+    return [state["status"] for state in listen.states()]
