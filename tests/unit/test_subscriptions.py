@@ -635,21 +635,41 @@ def test_what_fails_before_the_acknowledgement_is_an_error_alone(
     assert answer.headers["Content-Type"] == "application/json"
 
 
-def test_what_fails_afterwards_ends_the_stream_with_an_error(each: Listening) -> None:
-    """No graceful end: the client listens again, and begins with the states."""
-    (task_id,) = each.tasks(1)
+def fail(each: Listening, operation: str) -> None:
+    """Let every call of this operation fail from now on."""
     code = "ProvisionedThroughputExceededException"
+    each.stack.calls.instead[operation] = refusing("dynamodb", code)
 
-    def fail() -> None:
-        each.stack.calls.instead["query"] = refusing("dynamodb", code)
 
-    each.time.meanwhile.append(fail)
+@pytest.mark.parametrize("operation", ["query", "batch_get_item"])
+def test_a_fault_that_passes_only_delays(each: Listening, operation: str) -> None:
+    """DynamoDB is busy, or a call takes too long: the next look into the mailbox finds it all."""
+    (task_id,) = each.tasks(1)
+
+    def mend() -> None:
+        del each.stack.calls.instead[operation]
+        each.complete(task_id)
+
+    each.later(fail, each, operation)
+    each.time.meanwhile += [lambda: None, mend]
     answer = each.stack.listen([task_id])
+    assert said(answer) == [(task_id, "working"), (task_id, "completed")]
+
+
+def test_a_fault_that_lasts_ends_a_stream_with_an_error(live: Listening) -> None:
+    """After a minute. No graceful end: the client listens again, and begins with the states."""
+    live.stack.way = live.streamed
+    live.streamed.remaining_ms = 300_000
+    (task_id,) = live.tasks(1)
+    live.later(fail, live, "query")
+    begun = live.time.now
+    answer = live.stack.listen([task_id])
     assert (answer.status, answer.code) == (200, INTERNAL)
+    assert 60_000 <= live.time.now - begun < 65_000
     assert said(answer) == [(task_id, "working")]
-    del each.stack.calls.instead["query"]
-    each.complete(task_id)
-    assert said(each.stack.listen([task_id])) == [(task_id, "completed")]
+    del live.stack.calls.instead["query"]
+    live.complete(task_id)
+    assert said(live.stack.listen([task_id])) == [(task_id, "completed")]
 
 
 def test_the_log_says_how_much_was_told_and_nothing_of_it(

@@ -34,6 +34,12 @@ READ_AGAIN_MS: Final = 20_000
 KEEP_ALIVE_MS: Final = 15_000
 """The longest silence; API Gateway closes a silent stream after five minutes, others earlier."""
 
+GIVE_UP_MS: Final = 60_000
+"""How long nothing can be read before a listen ends with an error."""
+
+FAULTS: Final = (Busy, BotoCoreError, ClientError)
+"""What a call to DynamoDB may come to, and the next one need not."""
+
 logger = Logger()
 
 
@@ -58,6 +64,7 @@ class Following:
         self._clock = clock
         self._wait = wait
         self._until = 0
+        self._read_next = 0
         self._open: set[str] = set()
         self._mailbox: Mailbox | None = None
         self._order = Order({})
@@ -86,21 +93,26 @@ class Following:
             return
         known = set(self._mailbox.told)
         news = False
-        states = self._read_rows()
-        read_at = spoke_at = self._clock()
+        heard_at = spoke_at = self._clock()
         beat = FIRST_BEAT
         while True:
-            self._collect(self._mailbox)
+            now, repeated = self._clock(), []
+            try:
+                repeated = self._hear(self._mailbox, now)
+                heard_at = now
+            except FAULTS as error:
+                if now - heard_at >= GIVE_UP_MS:
+                    raise
+                logger.warning("Nothing is heard", error=type(error).__name__)
             while (change := self._next()) is not None:
                 yield change
                 news = news or change.task_id in known
                 known.add(change.task_id)
                 spoke_at, beat = self._clock(), FIRST_BEAT
             # What was told before comes last: a full answer has to leave room for what was not.
-            for change in states:
+            for change in repeated:
                 if self._order.told[change.task_id] == change.revision:
                     yield self._tell(change)
-            states = []
             self._throw_away(self._mailbox)
             now = self._clock()
             if not self._open or now >= self._until or (news and not live):
@@ -110,15 +122,27 @@ class Following:
                 spoke_at = now
             self._wait(min(beat, (self._until - now) / 1000))
             beat = min(beat * 1.5, SLOWEST_BEAT)
-            if self._clock() - read_at >= READ_AGAIN_MS:
-                self._read_rows()
-                read_at = self._clock()
 
     def end(self) -> None:
         """Stop following; the client's next listen goes on from here."""
         if self._mailbox is not None and self._open:
             self._mailbox.told = self._order.told
             self._mailboxes.leave(self._owner, self._mailbox, self._clock())
+
+    def _hear(self, mailbox: Mailbox, now: int) -> list[Change]:
+        """Look into the mailbox, and at the rows when it is time; returns, when it is the first
+        time, the states that were told before.
+        """
+        told_before: list[Change] = []
+        if now >= self._read_next:
+            states = self._read_rows()
+            told_before = [] if self._read_next else states
+            self._read_next = now + READ_AGAIN_MS
+        for letter in self._mailboxes.collect(mailbox):
+            self._letters[letter.key] = letter
+            if letter.change.task_id in self._open:
+                self._order.add(letter.change, letter.arrived_at)
+        return told_before
 
     def _read_rows(self) -> list[Change]:
         """Hear of the tasks from their rows; returns the states that were told before."""
@@ -157,12 +181,6 @@ class Following:
             self._open.discard(change.task_id)
         return change
 
-    def _collect(self, mailbox: Mailbox) -> None:
-        for letter in self._mailboxes.collect(mailbox):
-            self._letters[letter.key] = letter
-            if letter.change.task_id in self._open:
-                self._order.add(letter.change, letter.arrived_at)
-
     def _throw_away(self, mailbox: Mailbox) -> None:
         """Remove the letters that were told, or need not be any more."""
         done = [
@@ -175,6 +193,6 @@ class Following:
         if done and self._open:  # what is left at the very end, DynamoDB removes for nothing
             try:
                 self._mailboxes.remove(mailbox, done)
-            except (Busy, BotoCoreError, ClientError) as error:
+            except FAULTS as error:
                 # They will be found again, and are known to be told.
                 logger.warning("Letters are not removed", error=type(error).__name__)
