@@ -32,8 +32,10 @@ TOOLS = ROOT / "tests" / "integration" / "tools"
 CREATED = 1
 """The revision of a new task, in which the listens find it."""
 CREATORS = 4
-EARLIEST = 30
-"""Seconds after which a task may take its first step: all listens have begun by then."""
+WARM = 6
+BEGIN, BACK = 40, 20
+"""Seconds after which a task may take its first step, when all listens have begun; and how long
+each goes on after it."""
 OVER = ("completed", "failed", "cancelled")
 
 
@@ -51,12 +53,15 @@ def walking(client: Client, count: int, seconds: int) -> list[str]:
     """Tasks that end within the time."""
 
     def start(number: int) -> str:
-        due = 2 * EARLIEST + (seconds - 2 * EARLIEST) * number // count
-        return client.start("walk", seconds=due)
+        out = BEGIN + (seconds - BEGIN - BACK) * number // count
+        return client.start("walk", out=out, back=BACK)
 
     numbers = list(range(count))
     random.shuffle(numbers)
     with ThreadPoolExecutor(CREATORS) as pool:
+        # The emulator falls behind when it has to start many workers at once.
+        for task_id in list(pool.map(lambda _: client.start("walk", out=0, back=0), range(WARM))):
+            client.end(task_id)
         return list(pool.map(start, numbers))
 
 
@@ -78,7 +83,7 @@ def report(listens: Sequence[Listen], rows: dict[str, int]) -> int:
         told_after = [heard.delay for heard in listen.heard if heard.delay is not None]
         delays += told_after[len(listen.task_ids) :]
     ungraceful = sum(not listen.graceful for listen in listens)
-    say(f"\n{len(listens)} listens, {len(rows)} tasks")
+    say(f"\n{len(listens)} listens, {sum(len(listen.task_ids) for listen in listens)} tasks")
     for name, value in {
         "changes sent": sent,
         "delivered": delivered,

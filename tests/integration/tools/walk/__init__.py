@@ -12,9 +12,10 @@ from mcp_tasks import TaskContext, workflow_tool
 
 
 class Arguments(BaseModel):
-    """How long to walk; a step is taken half-way."""
+    """Seconds to wait before the steps, and after."""
 
-    seconds: Annotated[int, Field(ge=2, le=3600)]
+    out: Annotated[int, Field(ge=0, le=3600)]
+    back: Annotated[int, Field(ge=0, le=3600)]
 
 
 class Output(BaseModel):
@@ -23,7 +24,7 @@ class Output(BaseModel):
     steps: int
 
 
-def step(task: TaskContext, seconds: int) -> dict[str, int]:
+def step(task: TaskContext, out: int, back: int) -> dict[str, int]:
     """Two changes, one right after the other."""
     task.report("one foot")
     task.report("and the other")
