@@ -32,6 +32,7 @@ from a copy of the library and running this file):
     end        status IN                         test_a_terminal_task_never_changes[*-complete, ...]
     end          working, input_required         test_a_task_ends_from_either_state
     cancel     principal                         test_only_its_principal_cancels_a_task
+    every      lastUpdatedAt <= :at              test_times_do_not_go_back_when_clocks_differ
     every      revision + 1                      test_each_write_that_clients_see_is_a_revision
     delivered    none                            test_a_delivery_is_no_news_to_the_client
     _refusal   expired                           test_nothing_is_written_to_an_expired_task
@@ -681,6 +682,41 @@ def test_a_write_that_is_refused_is_no_revision(
     with suppress(TaskEnded):
         write(rows, seen, NOW + 2)
     assert rows.get(ID, NOW).revision == 3
+
+
+# clocks
+
+
+@each_write
+def test_times_do_not_go_back_when_clocks_differ(
+    rows: TaskTable, write: Callable[[TaskTable, Task, int], object]
+) -> None:
+    """The writer before had a clock that is a second ahead; the next one's change comes after it."""
+    rows.create(a_task())
+    rows.ask(ID, an_ask(), NOW + 1000)
+    seen = rows.get(ID, NOW)
+    write(rows, seen, NOW)
+    assert rows.get(ID, NOW).last_updated_at == NOW + 1000
+
+
+def test_an_earlier_clock_costs_one_more_call(rows: TaskTable, aws: Calls) -> None:
+    rows.create(a_task())
+    rows.report(ID, "ahead", NOW + 1000)
+    aws.forget()
+    rows.report(ID, "behind", NOW)
+    assert aws.operations == ["update_item", "update_item"]
+    assert rows.get(ID, NOW).status_message == "behind"
+
+
+def test_an_earlier_clock_hides_no_other_reason(rows: TaskTable) -> None:
+    """Questions that changed since they were read are a conflict, whatever the time is."""
+    ask = an_ask()
+    rows.create(a_task())
+    rows.ask(ID, ask, NOW)
+    seen = rows.get(ID, NOW)
+    rows.ask(ID, an_ask("another"), NOW + 1000)
+    with pytest.raises(Conflict):
+        rows.answer(seen, {ask.id: {key_of(ask): YES}}, NOW)
 
 
 # ends
