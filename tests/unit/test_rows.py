@@ -691,7 +691,7 @@ def test_a_write_that_is_refused_is_no_revision(
 def test_times_do_not_go_back_when_clocks_differ(
     rows: TaskTable, write: Callable[[TaskTable, Task, int], object]
 ) -> None:
-    """The writer before had a clock that is a second ahead; the next one's change comes after it."""
+    """The writer before had a clock that is a second ahead; the next change comes after its own."""
     rows.create(a_task())
     rows.ask(ID, an_ask(), NOW + 1000)
     seen = rows.get(ID, NOW)
