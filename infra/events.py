@@ -13,7 +13,8 @@ from mcp_tasks.notifications.bus import DETAIL_TYPE, SOURCE
 class TaskEvents(Construct):
     """An EventBridge bus of the stack's own: rules of others on it hear of nothing else.
 
-    It has no archive, which would keep tasks' results beyond their rows.
+    It has no archive, which would keep tasks' results long after their rows; what could not be
+    delivered is in `deliver`'s dead-letter queue for 14 days, though.
     """
 
     def __init__(self, scope: Construct, construct_id: str) -> None:

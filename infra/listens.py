@@ -16,7 +16,8 @@ from .table import TasksTable
 class ListenApi(Construct):
     """The same code as `McpApi`'s, which may not do here what only other methods need.
 
-    Its gateway is for a domain's routing rules, which bring it nothing but `subscriptions/listen`.
+    A domain's routing rules bring it nothing but `subscriptions/listen`. Asked at its gateway's own
+    address, it also answers what needs no more than that, and calls of tools fail (-32603).
     """
 
     def __init__(

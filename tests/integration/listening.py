@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -35,6 +35,25 @@ class Heard:
         return changed and self.clock - datetime.fromisoformat(changed).timestamp()
 
 
+def stream(url: str, body: bytes, headers: Mapping[str, str]) -> Iterator[Heard]:
+    """Send a request that is answered with an event stream, and read it as it comes."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=SILENCE)
+    start = time.monotonic()
+    types = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    connection.request("POST", parts.path, body, {**headers, **types})
+    try:
+        response = connection.getresponse()
+        assert response.status == 200, response.read()
+        assert response.headers.get_content_type() == "text/event-stream", response.read()
+        while line := response.readline():
+            if line.startswith(b"data: "):  # all else is an empty line, a type, or a comment
+                message = json.loads(line.removeprefix(b"data: "))
+                yield Heard(message, time.monotonic() - start, time.time())
+    finally:
+        connection.close()
+
+
 @dataclass
 class Listen:
     """One `subscriptions/listen`, as its messages come in."""
@@ -42,39 +61,18 @@ class Listen:
     client: Client
     task_ids: Sequence[str]
     heard: list[Heard] = field(default_factory=list)
-    comments: int = 0
 
     def run(self, stop: Callable[[Heard], bool] | None = None) -> Listen:
         """Read until the stream ends, or `stop` says so, which hangs up."""
-        for heard in self._stream():
+        params = {"notifications": {"taskIds": list(self.task_ids)}}
+        body, headers = self.client.compose("subscriptions/listen", params)
+        for heard in stream(self.client.url, body, headers):
             self.heard.append(heard)
             if stop is not None and stop(heard):
                 return self
         messages = [heard.message for heard in self.heard]
-        wire.check_listen(self._id, messages, self.task_ids)
+        wire.check_listen(json.loads(body)["id"], messages, self.task_ids)
         return self
-
-    def _stream(self) -> Iterator[Heard]:
-        params = {"notifications": {"taskIds": list(self.task_ids)}}
-        body, headers = self.client.compose("subscriptions/listen", params)
-        self._id = json.loads(body)["id"]
-        parts = urlsplit(self.client.url)
-        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=SILENCE)
-        start = time.monotonic()
-        headers |= {"Content-Type": "application/json", "Accept": "text/event-stream"}
-        connection.request("POST", parts.path, body, headers)
-        try:
-            response = connection.getresponse()
-            assert response.status == 200, response.read()
-            assert response.headers.get_content_type() == "text/event-stream", response.read()
-            while line := response.readline():
-                if line.startswith(b"data: "):
-                    message = json.loads(line.removeprefix(b"data: "))
-                    yield Heard(message, time.monotonic() - start, time.time())
-                elif line.startswith(b":"):
-                    self.comments += 1
-        finally:
-            connection.close()
 
     @property
     def acknowledged_after(self) -> float:

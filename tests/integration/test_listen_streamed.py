@@ -8,7 +8,7 @@ import pytest
 
 from infra.local.gateway import Gateway
 from tests.integration.client import Client, accept
-from tests.integration.listening import Heard, Listen
+from tests.integration.listening import Heard, Listen, stream
 
 TASKS = 20
 NUMBERS = 5
@@ -68,10 +68,13 @@ def test_a_change_arrives_while_the_stream_is_open(streaming: Client) -> None:
 def test_progress_of_a_call_within_the_request_arrives_as_it_happens(streaming: Client) -> None:
     """The streamed carrier serves every method, not the listens alone."""
     plain = Client(streaming.url, {})
-    params = {"name": "count_up", "arguments": {"to": 3}}
-    assert plain.request("tools/call", params).error["code"] == -32021
-    answer = plain.call("greet", name="Ada")
-    assert answer.headers.get_content_type() == "application/json"
+    arguments = {"monthly": 1, "years": 20, "share_of_stocks": 0.5, "runs": 20_000}
+    params = {"name": "simulate_savings", "arguments": arguments}
+    body, headers = plain.compose("tools/call", params, meta={"progressToken": "p"})
+    *progress, result = stream(plain.url, body, headers)
+    assert [heard.message["method"] for heard in progress] == ["notifications/progress"] * 10
+    assert result.message["result"]["structuredContent"]["runs"] == 20_000
+    assert progress[0].at < result.at / 2
 
 
 def test_the_server_s_own_refusals_are_plain_json(streaming: Client) -> None:

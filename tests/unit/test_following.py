@@ -34,7 +34,7 @@ from mcp_tasks.notifications.following import (
     Following,
 )
 from mcp_tasks.notifications.mailboxes import Mailboxes
-from mcp_tasks.notifications.order import PATIENCE_MS
+from mcp_tasks.notifications.order import OUTAGE_MS, PATIENCE_MS
 from mcp_tasks.server.task_shapes import detailed_task
 from mcp_tasks.tasks.inputs import FormQuestion, open_ask
 from mcp_tasks.tasks.rows import TaskTable
@@ -450,6 +450,25 @@ def test_an_event_that_was_lost_is_found_in_the_row(world: World) -> None:
     assert world.clock.now <= NOW + READ_AGAIN_MS + SLOWEST_BEAT * 1000
 
 
+def test_an_outage_of_minutes_delays_and_loses_nothing(world: World) -> None:
+    """What is found in the rows meanwhile waits for what comes when `publish` works again."""
+    world.create(A)
+    for second in range(10, 180, 7):
+        world.clock.at(second * 1000, lambda: world.write(A))
+    world.clock.at(180_000, lambda: world.push.run())
+    world.clock.at(200_000, lambda: world.complete(A))
+    told = world.listen(A).hear()
+    assert told == [(A, revision) for revision in range(1, 27 + 1)]
+
+
+def test_an_outage_that_does_not_end_is_passed_over(world: World) -> None:
+    """A state that was only ever found in the row is told in the end."""
+    world.create(A)
+    world.clock.at(1_000, lambda: world.write(A), lambda: world.write(A))
+    told = world.listen(A, ms=OUTAGE_MS + 2 * READ_AGAIN_MS)
+    assert told.hear() == [(A, 1), (A, 3)]
+
+
 def test_an_event_that_was_lost_among_others_delays_them_only(world: World) -> None:
     """What comes after it waits for it, and no longer than it could still come."""
     world.create(A)
@@ -722,6 +741,82 @@ def test_a_listen_reads_its_tasks_twice_and_then_seldom(world: World) -> None:
     world.create(A)
     world.calls.forget()
     world.listen(A, ms=65_000).hear()
-    assert world.calls.operations.count("batch_get_item") == 2 + 3
+    assert world.calls.operations.count("batch_get_item") == 2 + 1
     assert world.calls.operations.count("batch_write_item") == 1
     assert world.calls.operations[-1] == "put_item"
+
+
+def test_the_mailbox_that_knows_most_is_taken_over(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that hung up is not noticed, so an older listen may end after a newer one."""
+    ids = iter(["ff" * 16, "00" * 16])
+    monkeypatch.setattr("mcp_tasks.notifications.mailboxes.secrets.token_hex", lambda _: next(ids))
+    world.create(A)
+    abandoned, second = world.listen(A, ms=20_000), world.listen(A, ms=50_000)
+    unheard = iter(abandoned)
+    next(unheard)
+
+    def end() -> None:
+        assert list(unheard) == []
+        abandoned.following.end()
+
+    world.clock.at(10_000, lambda: world.report(A))
+    world.clock.at(20_000, end)
+    world.clock.at(30_000, lambda: world.report(A))
+    assert second.hear() == [(A, 1), (A, 2), (A, 3)]
+    assert world.listen(A, ms=5_000).hear() == [(A, 3)]
+
+
+def test_a_task_that_there_was_no_room_for_is_not_waited_for(world: World) -> None:
+    """It changes before the next listen: its states from before the first one are in no letter."""
+    world.create(A, B)
+    world.report(A)
+    world.report(B)
+    listen = world.listen(A, B, ms=BUFFERED, live=False)
+    first = next(iter(listen))
+    assert first
+    listen.following.end()
+    other = B if first.task_id == A else A
+    world.clock.wait(1)
+    world.report(other)
+    begun = world.clock.now
+    assert (other, 3) in world.listen(A, B, ms=BUFFERED, live=False).hear()
+    assert world.clock.now - begun < BUFFERED
+
+
+def test_a_result_that_cannot_be_read_at_the_moment_is_told_later(world: World) -> None:
+    world.create(A)
+    world.clock.at(1_000, lambda: world.complete(A, LARGE))
+    listen = world.listen(A)
+    world.calls.instead["get_item"] = refusing("dynamodb", "ThrottlingException")
+    world.clock.at(2_500, lambda: world.calls.instead.pop("get_item"))
+    assert listen.hear() == [(A, 1), (A, 2)]
+    assert listen.changes[-1].params["result"]["content"] == LARGE["content"]
+
+
+def test_states_that_were_told_before_are_told_after_a_fault(world: World) -> None:
+    """The rows were read, and the mailbox was not: the listen begins once more."""
+    world.create(A, B)
+    world.clock.at(1_000, lambda: world.complete(A))
+    world.listen(A, B, ms=5_000).hear()
+    again = world.listen(A, B, ms=5_000)
+    world.calls.instead["query"] = refusing("dynamodb", "ThrottlingException")
+    world.clock.at(6_000, lambda: world.calls.instead.pop("query"))
+    assert sorted(again.hear()) == [(A, 2), (B, 1)]
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_a_first_state_that_needs_the_client_is_not_kept_from_it(world: World, asks: bool) -> None:
+    """An open question, or one of the tasks that is over: nobody waits 25 seconds to hear of it."""
+    world.create(A, B)
+    if asks:
+        form = {"type": "object", "properties": {}}
+        ask = open_ask("token", {"q": FormQuestion("?", form)})
+        world.backstage.ask(B, ask, world.clock())
+    else:
+        world.complete(B)
+    begun = world.clock.now
+    told = world.listen(A, B, ms=BUFFERED, live=False).hear()
+    assert sorted(told) == [(A, 1), (B, 2)]
+    assert world.clock.now == begun

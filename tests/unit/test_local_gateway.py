@@ -365,11 +365,11 @@ def test_nothing_runs_after_the_end(function: Function) -> None:
 MAIN = """
 import sys
 from pathlib import Path, PosixPath
-from infra.local import emulator, gateway
+from infra.local import deployment, emulator, gateway
 from infra.local.instances import Function
 
 emulator.find = lambda name: emulator.Emulator(name, 1, 1)
-gateway.STATE = Path({state!r})
+deployment.STATE = Path({state!r})
 gateway.deployed = lambda stack, aws: {function!r}
 warm = gateway.Fleet.wait_until_warm
 def tell(fleet, seconds):

@@ -29,7 +29,7 @@ def told(order: Order, now: int = NOW) -> list[Heard]:
 
 def hear(order: Order, *heard: Heard, at: int = NOW) -> list[bool]:
     """Add changes; returns what `add` did."""
-    return [order.add(a_change(*each), at) for each in heard]
+    return [order.add(a_change(*each), at + PATIENCE_MS) for each in heard]
 
 
 @st.composite

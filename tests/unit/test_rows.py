@@ -684,6 +684,17 @@ def test_a_write_that_is_refused_is_no_revision(
     assert rows.get(ID, NOW).revision == 3
 
 
+def test_a_row_of_an_older_version_has_no_revision_yet(rows: TaskTable) -> None:
+    """Its tasks go on, and are followed from their next change."""
+    rows.create(a_task())
+    real("dynamodb").update_item(
+        TableName=TABLE, Key={"taskId": {"S": ID}}, UpdateExpression="REMOVE revision"
+    )
+    assert rows.get(ID, NOW).revision == 0
+    rows.report(ID, "half-way", NOW + 1)
+    assert rows.get(ID, NOW).revision == 1
+
+
 # clocks
 
 

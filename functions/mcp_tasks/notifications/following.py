@@ -19,16 +19,17 @@ from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ..tasks.rows import Busy, TaskTable, UnknownTask
+from ..tasks.state import Status
 from ..tasks.task import now_ms
 from .changes import Change, Shape, change_to
 from .mailboxes import Letter, Mailbox, Mailboxes
-from .order import Order
+from .order import OUTAGE_MS, PATIENCE_MS, Order
 
 FIRST_BEAT: Final = 0.1
 SLOWEST_BEAT: Final = 1.0
 """Seconds between two looks into the mailbox: they slow down as long as nothing comes."""
 
-READ_AGAIN_MS: Final = 20_000
+READ_AGAIN_MS: Final = 60_000
 """After which time the tasks' rows are read once more."""
 
 KEEP_ALIVE_MS: Final = 15_000
@@ -66,6 +67,8 @@ class Following:
         self._until = 0
         self._read_next = 0
         self._open: set[str] = set()
+        self._known: set[str] = set()
+        self._goes_on = False
         self._mailbox: Mailbox | None = None
         self._order = Order({})
         self._letters: dict[str, Letter] = {}
@@ -81,6 +84,8 @@ class Following:
         if accepted:
             self._mailbox = self._mailboxes.open(self._owner, accepted, until, now)
             self._order = Order(self._mailbox.told)
+            self._known = set(self._mailbox.told)
+            self._goes_on = bool(self._known)
         return accepted
 
     def changes(self, live: bool) -> Iterator[Change | None]:
@@ -91,7 +96,6 @@ class Following:
         """
         if self._mailbox is None:
             return
-        known = set(self._mailbox.told)
         news = False
         heard_at = spoke_at = self._clock()
         beat = FIRST_BEAT
@@ -105,9 +109,8 @@ class Following:
                     raise
                 logger.warning("Nothing is heard", error=type(error).__name__)
             while (change := self._next()) is not None:
-                yield change
-                news = news or change.task_id in known
-                known.add(change.task_id)
+                news = news or self._is_news(change)
+                yield self._tell(change)
                 spoke_at, beat = self._clock(), FIRST_BEAT
             # What was told before comes last: a full answer has to leave room for what was not.
             for change in repeated:
@@ -126,23 +129,24 @@ class Following:
     def end(self) -> None:
         """Stop following; the client's next listen goes on from here."""
         if self._mailbox is not None and self._open:
-            self._mailbox.told = self._order.told
+            # A task that there was no room for begins anew.
+            told = {t: r for t, r in self._order.told.items() if t in self._known}
+            self._mailbox.told = told
             self._mailboxes.leave(self._owner, self._mailbox, self._clock())
 
     def _hear(self, mailbox: Mailbox, now: int) -> list[Change]:
         """Look into the mailbox, and at the rows when it is time; returns, when it is the first
         time, the states that were told before.
         """
-        told_before: list[Change] = []
-        if now >= self._read_next:
-            states = self._read_rows()
-            told_before = [] if self._read_next else states
-            self._read_next = now + READ_AGAIN_MS
+        due, first = now >= self._read_next, self._read_next == 0
+        told_before = self._read_rows() if due else []
         for letter in self._mailboxes.collect(mailbox):
             self._letters[letter.key] = letter
             if letter.change.task_id in self._open:
-                self._order.add(letter.change, letter.arrived_at)
-        return told_before
+                self._order.add(letter.change, letter.arrived_at + PATIENCE_MS)
+        if due:
+            self._read_next = now + READ_AGAIN_MS
+        return told_before if first else []
 
     def _read_rows(self) -> list[Change]:
         """Hear of the tasks from their rows; returns the states that were told before."""
@@ -154,15 +158,31 @@ class Following:
             self._order.pass_over(task_id, states[task_id].revision - 1)
         found = [(task, change_to(task, now, self._shape)) for task in states.values()]
         return [
-            change for task, change in found if not self._order.add(change, task.last_updated_at)
+            change
+            for task, change in found
+            if not self._order.add(change, task.last_updated_at + OUTAGE_MS)
         ]
 
     def _next(self) -> Change | None:
-        while (change := self._order.next(self._clock())) is not None:
-            whole = self._whole(change) if change.left_out else change
+        while (change := self._order.next(now := self._clock())) is not None:
+            try:
+                whole = self._whole(change) if change.left_out else change
+            except FAULTS as error:
+                logger.warning("A row is not read", error=type(error).__name__)
+                self._order.put_back(change, now)
+                return None
             if whole is not None:
-                return self._tell(whole)
+                return whole
         return None
+
+    def _is_news(self, change: Change) -> bool:
+        """Whether a client that cannot see it should not be kept waiting for more.
+
+        In a first listen, a task's first state is none as long as it only works: its client has
+        created it.
+        """
+        known = self._goes_on or change.task_id in self._known
+        return known or change.params["status"] != Status.WORKING
 
     def _whole(self, change: Change) -> Change | None:
         """A change whose event left something out, from its row; None when the row is gone."""
@@ -177,6 +197,7 @@ class Following:
         return change_to(task, now, self._shape)
 
     def _tell(self, change: Change) -> Change:
+        self._known.add(change.task_id)
         if change.terminal:
             self._open.discard(change.task_id)
         return change

@@ -143,12 +143,14 @@ class Mailboxes:
         )
 
     def _take_over(self, owner: str, task_ids: Collection[str], now: int) -> Mailbox | None:
-        left = [
-            (len(told.keys() & set(task_ids)), row["sk"])
-            for row in self._query(f"owner#{owner}", consistent=True)
-            if row["until"] > now and (told := json.loads(row["told"])).keys() & set(task_ids)
-        ]
-        for _, mailbox_id in sorted(left, reverse=True):
+        left = []
+        for row in self._query(f"owner#{owner}", consistent=True):
+            told = json.loads(row["told"])
+            shared = [told[task_id] for task_id in task_ids if task_id in told]
+            if shared and row["until"] > now:
+                # The one that knows most tasks, and most of them: an older one would tell again.
+                left.append((len(shared), sum(shared), row["sk"]))
+        for *_, mailbox_id in sorted(left, reverse=True):
             # Race: two listens of one client begin at once. Only one deletes the row that is there,
             # and has the mailbox; each would get a part of its letters otherwise.
             response = self._client.delete_item(

@@ -1,8 +1,7 @@
 """Changes in order, and each once: the bus may repeat them, and bring a later one first.
 
 Revisions of a task have no gaps, so one that is missing is known to be on its way. What comes after
-it waits for it, as long as a failing function may take to be called again; then it is passed over,
-and a client never sees a task go backwards.
+it waits for it; then it is passed over, and a client never sees a task go backwards.
 """
 
 from __future__ import annotations
@@ -13,7 +12,11 @@ from typing import Final
 from .changes import Change
 
 PATIENCE_MS: Final = 90_000
-"""How long a change waits for one that is missing before it: while `deliver` fails twice on it."""
+"""How long a change that was delivered waits for one that is missing before it: `deliver` may fail
+on that twice."""
+
+OUTAGE_MS: Final = 600_000
+"""How long a state that was only found in a task's row waits for its way to work again."""
 
 
 class Order:
@@ -23,20 +26,27 @@ class Order:
         self.told = dict(told)
         self._waiting: dict[str, dict[int, tuple[Change, int]]] = {}
 
-    def add(self, change: Change, heard_at: int) -> bool:
-        """Take a change; False when it, or a later one, was told already."""
+    def add(self, change: Change, until: int) -> bool:
+        """Take a change, to wait until then at most; False when it, or a later one, was told."""
         if change.revision <= self.told.get(change.task_id, 0):
             return False
-        self._waiting.setdefault(change.task_id, {}).setdefault(change.revision, (change, heard_at))
+        waiting = self._waiting.setdefault(change.task_id, {})
+        known = waiting.get(change.revision)
+        waiting[change.revision] = (change, until if known is None else min(until, known[1]))
         return True
+
+    def put_back(self, change: Change, until: int) -> None:
+        """Take back what `next` gave out, and could not be told."""
+        self.told[change.task_id] = change.revision - 1
+        self.add(change, until)
 
     def next(self, now: int) -> Change | None:
         """A change whose turn has come, which counts as told from now on."""
         for task_id, waiting in self._waiting.items():
             first = min(waiting)
-            change, heard_at = waiting[first]
+            change, until = waiting[first]
             told = self.told.get(task_id)
-            if told is None or first == told + 1 or now - heard_at >= PATIENCE_MS:
+            if told is None or first == told + 1 or now >= until:
                 self.told[task_id] = first
                 del waiting[first]
                 if not waiting:

@@ -403,8 +403,8 @@ def _attributes(task: Task) -> dict[str, Any]:
 
 
 def revision_of(item: Mapping[str, Any]) -> int:
-    """The revision of a row in DynamoDB's notation."""
-    return int(item["revision"]["N"])
+    """The revision of a row in DynamoDB's notation; rows of older versions have none yet."""
+    return int(item["revision"]["N"]) if "revision" in item else 0
 
 
 def task_of(item: Mapping[str, Any]) -> Task:
@@ -429,7 +429,7 @@ def task_of(item: Mapping[str, Any]) -> Task:
             if "delivered" not in ask
         },
         input_revision=row["inputRevision"],
-        revision=row["revision"],
+        revision=revision_of(item),
         result=_json(row.get("result")),
         error=_json(row.get("error")),
     )

@@ -65,8 +65,9 @@ class Task:
     def poll_after(self, now: int) -> int:
         """Milliseconds until the next poll is worth its price (tasks.md, "Task Polling").
 
-        A tenth of how long the task is in its state, between what its tool suggests and a minute: a
-        task of hours is not polled every second, and one that has just asked is as quick as new.
+        A tenth of the task's age, or of how long it has been waiting for an answer, between what
+        its tool suggests and a minute: a task of hours is not polled every second, and one that has
+        just asked is as quick as new.
         """
         if self.status.terminal:
             return self.poll_interval_ms
