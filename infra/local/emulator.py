@@ -17,6 +17,7 @@ from pathlib import Path
 
 from .console import CommandError
 from .environment import EMULATOR_VENV, STATE
+from .processes import runs
 
 START_SECONDS = 60
 STOP_SECONDS = 10
@@ -159,13 +160,6 @@ def _healthy(port: int) -> bool:
 
 
 def _is_emulator(pid: int) -> bool:
-    """Whether the process is an emulator still: process ids are used again."""
     with contextlib.suppress(OSError):
-        shown = subprocess.run(
-            ["ps", "-ww", "-o", "stat=,command=", "-p", str(pid)],
-            capture_output=True,
-            text=True,
-            check=False,
-        ).stdout
-        return "ministack" in shown and not shown.startswith("Z")
+        return runs(pid, "ministack")
     return False

@@ -15,6 +15,7 @@ from typing import IO, cast
 from .console import CommandError
 from .deployment import LocalStack
 from .environment import ROOT, STATE, python
+from .processes import runs
 
 STOP_SECONDS = 10
 MODULE = "infra.local.gateway"
@@ -34,7 +35,7 @@ class GatewayProcess:
     def stop(self) -> None:
         """Stop the process, which takes the function's instances along, and forget it."""
         deadline = time.monotonic() + STOP_SECONDS
-        while _is_gateway(self.pid):
+        while runs(self.pid, MODULE):
             # When it is killed, the instances end with the connection to it.
             late = time.monotonic() > deadline
             with contextlib.suppress(ProcessLookupError):
@@ -90,19 +91,8 @@ def find(emulator: str) -> GatewayProcess | None:
         state = json.loads(_state_file(emulator).read_text())
     except (OSError, ValueError):
         return None
-    return GatewayProcess(emulator, **state) if _is_gateway(state["pid"]) else None
+    return GatewayProcess(emulator, **state) if runs(state["pid"], MODULE) else None
 
 
 def _state_file(emulator: str) -> Path:
     return STATE / emulator / "gateway.json"
-
-
-def _is_gateway(pid: int) -> bool:
-    """Whether the process is a gateway still: process ids are used again."""
-    shown = subprocess.run(
-        ["ps", "-ww", "-o", "stat=,command=", "-p", str(pid)],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout
-    return MODULE in shown and not shown.startswith("Z")

@@ -421,10 +421,7 @@ async def _pause(task: Task) -> None:
 
 def _same(task: Task, other: Task) -> bool:
     """Whether nothing but the advice on polling differs, which followers are given another."""
-    ignored = {"poll_interval_ms"}
-    return {k: v for k, v in _state(task).items() if k not in ignored} == {
-        k: v for k, v in _state(other).items() if k not in ignored
-    }
+    return _state(task) | {"poll_interval_ms": other.poll_interval_ms} == _state(other)
 
 
 def _state(task: Task) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
 
 import pytest
 
@@ -17,6 +16,7 @@ from infra.routing import Route, routes
 from infra.settings import MAX_PRIORITY
 from tests.infra.assembly import Assembly
 from tests.infra.conftest import ROOT
+from tests.integration.router import Domain, HeaderMatch, Rule
 
 TASK = "0123456789abcdef0123456789abcdef"
 
@@ -31,18 +31,20 @@ def _methods(schema: str) -> set[str]:
 METHODS = _methods("mcp-2026-07-28.json") | _methods("mcp-2025-11-25.json") | {"tasks/update"}
 
 
-def _matches(rule: Route, headers: Mapping[str, str]) -> bool:
-    """Names in any case, values as they are; all conditions at once."""
-    given = {name.lower(): value for name, value in headers.items()}
-    return all(
-        header.lower() in given and fnmatchcase(given[header.lower()], glob)
-        for header, glob in rule.headers.items()
-    )
-
-
 def _first(rules: Iterable[Route], headers: Mapping[str, str]) -> Route:
-    in_order = sorted(rules, key=lambda rule: rule.priority)
-    return next(rule for rule in in_order if _matches(rule, headers))
+    """The rule that API Gateway takes."""
+    by_priority = {str(rule.priority): rule for rule in rules}
+    domain = Domain(
+        Rule(
+            rule.priority,
+            tuple((HeaderMatch(header, glob),) for header, glob in rule.headers.items()),
+            priority,
+        )
+        for priority, rule in by_priority.items()
+    )
+    taken = domain.api(headers)
+    assert taken is not None
+    return by_priority[taken]
 
 
 ONE, TEN, TWO = routes("c1", 300), routes("c10", 200), routes("c2", 201)

@@ -12,10 +12,9 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from aws_lambda_powertools import Logger
-from botocore.exceptions import BotoCoreError, ClientError
 
 from ..notifications.changes import Change
-from ..notifications.following import Following
+from ..notifications.following import FAULTS, Following
 from ..notifications.mailboxes import Mailboxes
 from ..protocol import meta
 from ..protocol.errors import ErrorCode, ProtocolError, invalid_params
@@ -79,7 +78,7 @@ def _tell(call: Call, following: Following, tag: dict[str, Any]) -> int:
             break
     try:
         following.end()
-    except (BotoCoreError, ClientError) as error:
+    except FAULTS as error:
         # The client's next listen begins anew, with the tasks' states.
         logger.warning("A mailbox is not kept", error=type(error).__name__)
     return told

@@ -295,6 +295,7 @@ class TaskTable:
         counters = ["inputRevision"] if revise_inputs else []
         if touch:
             counters.append("revision")
+            assignments.append("lastUpdatedAt = :at")
             # Race: the writer before this one had a clock that is ahead of ours. A task's times
             # must not go back: who follows it puts what it hears in order by them.
             condition += " AND lastUpdatedAt <= :at"
@@ -302,8 +303,6 @@ class TaskTable:
         for n, (path, value) in enumerate(changes.items()):
             assignments.append(f"{_named(path, all_names)} = :set{n}")
             all_values[f":set{n}"] = value
-        if touch:
-            assignments.append("lastUpdatedAt = :at")
         expression = "SET " + ", ".join(assignments)
         if removes:
             expression += " REMOVE " + ", ".join(_named(path, all_names) for path in removes)
