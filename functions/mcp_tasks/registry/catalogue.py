@@ -63,6 +63,7 @@ class ToolEntry(Entry):
     ttl_ms: int
     poll_interval_ms: int
     mirrored: tuple[MirroredParameter, ...]
+    scopes: tuple[str, ...] = ()
     state_machine_arn: str | None
 
     def load(self) -> Tool:
@@ -131,6 +132,7 @@ class Catalogue:
                 MirroredParameter(m["header"], tuple(m["path"]), m["type"])
                 for m in entry["mirrored"]
             )
+            entry["scopes"] = tuple(entry["scopes"])
         return cls(
             [ToolEntry(**entry) for entry in found["tools"]],
             [ResourceEntry(**entry) for entry in found["resources"]],
@@ -225,6 +227,7 @@ def _entry(declared: Declaration, module: str, attribute: str) -> Entry:
         ttl_ms=declared.ttl // _MILLISECOND,
         poll_interval_ms=declared.poll_every // _MILLISECOND,
         mirrored=tuple(declared.mirrored),
+        scopes=tuple(declared.scopes),
         state_machine_arn=declared.state_machine_arn
         if isinstance(declared, WorkflowTool)
         else None,

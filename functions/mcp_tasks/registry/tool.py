@@ -43,6 +43,7 @@ LAMBDA_LIMIT: Final = timedelta(minutes=15)
 _STATE_MACHINE: Final = re.compile(
     r"arn:aws[a-z-]*:states:[a-z0-9-]+:[0-9]{12}:stateMachine:[A-Za-z0-9_.+=@-]{1,80}"
 )
+_SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,48}")
 
 
@@ -65,6 +66,7 @@ class Tool:
     timeout: timedelta
     memory_mb: int
     permissions: Sequence[Mapping[str, Any]]
+    scopes: Sequence[str]
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -79,6 +81,11 @@ class Tool:
             raise ValueError(
                 f"{self.name}: a function's timeout is 1 second to 15 minutes (Lambda's limit); "
                 "longer work belongs into a workflow_tool, whose states may wait for a year"
+            )
+        if isinstance(self.scopes, str) or not all(map(_SCOPE.fullmatch, self.scopes)):
+            raise ValueError(
+                f"{self.name}: scopes is a list of scopes, each of printable ASCII without spaces, "
+                "quotes and backslashes (RFC 6749, section 3.3)"
             )
         if RESERVED in self.input_schema.get("properties", {}):
             raise ValueError(f"{self.name}: an argument cannot be called {RESERVED}")
@@ -244,6 +251,7 @@ def tool(
     timeout: timedelta = timedelta(minutes=1),
     memory_mb: int = 512,
     permissions: Sequence[Mapping[str, Any]] = (),
+    scopes: Sequence[str] = (),
 ) -> Callable[[Function], Function]: ...
 def tool(
     function: Function | None = None,
@@ -263,6 +271,7 @@ def tool(
     timeout: timedelta = timedelta(minutes=1),
     memory_mb: int = 512,
     permissions: Sequence[Mapping[str, Any]] = (),
+    scopes: Sequence[str] = (),
 ) -> Function | Callable[[Function], Function]:
     """Declare a function as a tool. The function stays what it is, and can be called in tests.
 
@@ -288,6 +297,9 @@ def tool(
         timeout: how long one run of a task may take, at most 15 minutes.
         permissions: what the function's role may do beyond the task itself: IAM policy statements,
             `{"actions": ["s3:GetObject"], "resources": ["arn:..."]}`.
+        scopes: what a caller's access token must be good for to call the tool (`-c auth=oauth`).
+            Whoever lacks one is told which are needed (authorization/index.mdx, "Scope Challenge
+            Handling").
 
     Raises TypeError or ValueError when the declaration cannot be offered to clients.
     """
@@ -310,6 +322,7 @@ def tool(
             ttl=ttl,
             poll_every=poll_every,
             permissions=permissions,
+            scopes=scopes,
             function=target,
             context=schema.context_parameter(target, TaskContext),
             whole=whole,
@@ -342,6 +355,7 @@ def workflow_tool(
     timeout: timedelta = timedelta(minutes=1),
     memory_mb: int = 512,
     permissions: Sequence[Mapping[str, Any]] = (),
+    scopes: Sequence[str] = (),
 ) -> WorkflowTool:
     """Declare a state machine as a tool. It always runs as a task.
 
@@ -362,6 +376,7 @@ def workflow_tool(
         state_permissions: IAM statements for the state machine itself, when its states call AWS
             services other than the worker and `ask`.
         timeout: how long one step may take, at most 15 minutes.
+        scopes: as for `tool`.
 
     Raises TypeError or ValueError when the declaration cannot be deployed.
     """
@@ -385,6 +400,7 @@ def workflow_tool(
         ttl=ttl,
         poll_every=poll_every,
         permissions=permissions,
+        scopes=scopes,
         definition_file=definition,
         state_machine_arn=state_machine_arn,
         steps={function.__name__: _step(function) for function in steps},

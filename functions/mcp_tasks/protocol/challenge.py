@@ -1,0 +1,31 @@
+"""`WWW-Authenticate`: what a client has to bring that it did not bring.
+
+Sources: RFC 6750, section 3; RFC 9728, section 5.1; authorization/index.mdx, "Protected Resource
+Metadata Discovery Requirements" and "Runtime Insufficient Scope Errors".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def challenge(
+    resource_metadata: str,
+    scopes: Iterable[str] = (),
+    error: str | None = None,
+    description: str | None = None,
+) -> str:
+    """A challenge of the scheme `Bearer`.
+
+    `scopes` are all that the request needs. `error` is left out for a request that brought no
+    token at all. No value may hold a quote or a backslash; scopes cannot (RFC 6749, section 3.3).
+    """
+    scope = " ".join(scopes)
+    parameters = {
+        "error": error,
+        "error_description": description,
+        "scope": scope or None,
+        "resource_metadata": resource_metadata,
+    }
+    given = (f'{name}="{value}"' for name, value in parameters.items() if value is not None)
+    return f"Bearer {', '.join(given)}"
