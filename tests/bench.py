@@ -43,9 +43,10 @@ TARGETS = {
 
 COLD = """
 import os, time
-os.environ.update(TASKS_TABLE="t", MAILBOXES_TABLE="m", STATE_MACHINE_PREFIX="arn:", CELL="c1",
-                  SERVER_NAME="s", SERVER_VERSION="1", AWS_DEFAULT_REGION="us-east-1",
-                  AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", POWERTOOLS_SERVICE_NAME="api")
+os.environ.update(TASKS_TABLE="t", MAILBOXES_TABLE="m", CALLERS_TABLE="c", AUTH="none",
+                  STATE_MACHINE_PREFIX="arn:", CELL="c1", SERVER_NAME="s", SERVER_VERSION="1",
+                  AWS_DEFAULT_REGION="us-east-1", AWS_ACCESS_KEY_ID="x",
+                  AWS_SECRET_ACCESS_KEY="x", POWERTOOLS_SERVICE_NAME="api")
 before = time.process_time()
 import api.handler
 print((time.process_time() - before) * 1000)

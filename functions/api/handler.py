@@ -10,19 +10,19 @@ from aws_lambda_powertools import Logger
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.server.api_gateway import HttpAnswer, from_api_gateway, to_api_gateway
 from mcp_tasks.server.server import mcp_server
-from mcp_tasks.tasks.task import ANYONE
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
 logger = Logger()
-server = mcp_server(Deployment(os.environ))
+deployment = Deployment(os.environ)
+server = mcp_server(deployment)
 
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer one request."""
-    answer = server.answer(from_api_gateway(event, ANYONE))
+    answer = server.answer(from_api_gateway(event, deployment.auth))
     log_answer(answer)
     return to_api_gateway(answer)
 

@@ -13,14 +13,14 @@ from mcp_tasks.runtime import Context, Response, StreamingHandler, serve
 
 def load() -> StreamingHandler:
     """Start the server, as the import of `api.handler` does."""
-    from api.handler import log_answer, logger, server
+    from api.handler import deployment, log_answer, logger, server
     from mcp_tasks.server.api_gateway import end_stream, from_api_gateway, streamed
-    from mcp_tasks.tasks.task import ANYONE, now_ms
+    from mcp_tasks.tasks.task import now_ms
 
     @logger.inject_lambda_context(clear_state=True)
     def handle(event: dict[str, Any], context: Context, response: Response) -> None:
         carrier = streamed(response, now_ms() + context.get_remaining_time_in_millis())
-        answer = server.answer(from_api_gateway(event, ANYONE), carrier)
+        answer = server.answer(from_api_gateway(event, deployment.auth), carrier)
         log_answer(answer)
         end_stream(answer, response)
 

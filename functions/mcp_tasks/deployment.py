@@ -9,16 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from botocore.config import Config
 from botocore.session import get_session
 
+from .limits import Limits
 from .notifications.bus import EventBus
 from .notifications.mailboxes import Mailboxes
 from .registry.catalogue import FILE_NAME, Catalogue, ToolEntry
+from .tasks.keys import Keys
+from .tasks.places import Places
 from .tasks.rows import TaskTable
 from .workflows.executions import Executions
+
+if TYPE_CHECKING:
+    from .server.caller import Auth
 
 BUNDLE = Path(__file__).resolve().parent.parent
 
@@ -36,10 +42,11 @@ def aws_client(service: str, config: Config) -> Any:
 class Deployment:
     """One stack, as its functions see it.
 
-    `environment` holds TASKS_TABLE, MAILBOXES_TABLE, EVENT_BUS, STATE_MACHINE_PREFIX (an ARN that a
-    tool's name completes), CELL, SERVER_NAME, SERVER_VERSION, STATE_KEY_SECRET (the ARN of a
-    secret), ALLOWED_ORIGINS and ALLOWED_HOSTS (separated by spaces); each function gets those that
-    it uses. `client` makes clients; tests pass a stand-in.
+    `environment` holds TASKS_TABLE, MAILBOXES_TABLE, CALLERS_TABLE, EVENT_BUS, STATE_MACHINE_PREFIX
+    (an ARN that a tool's name completes), CELL, SERVER_NAME, SERVER_VERSION, STATE_KEY_SECRET (the
+    ARN of a secret), AUTH, RESOURCE_METADATA, LIMITS (JSON), and, each separated by spaces, SCOPES,
+    ALLOWED_ORIGINS and ALLOWED_HOSTS; each function gets those that it uses. `client` makes
+    clients; tests pass a stand-in.
     """
 
     def __init__(
@@ -61,6 +68,16 @@ class Deployment:
     def mailboxes(self) -> Mailboxes:
         """What waits for those who listen."""
         return Mailboxes(self._dynamodb, self._environment["MAILBOXES_TABLE"])
+
+    @cached_property
+    def places(self) -> Places:
+        """What each caller has open."""
+        return Places(self._dynamodb, self._environment["CALLERS_TABLE"])
+
+    @cached_property
+    def keys(self) -> Keys:
+        """Which tasks clients' idempotency keys stand for."""
+        return Keys(self._dynamodb, self._environment["CALLERS_TABLE"])
 
     @cached_property
     def bus(self) -> EventBus:
@@ -97,6 +114,26 @@ class Deployment:
     def cell(self) -> str:
         """The name of this stack among others, which its task ids begin with."""
         return self._environment["CELL"]
+
+    @property
+    def auth(self) -> Auth:
+        """How callers are told apart. There is no default: nobody gets in by omission."""
+        return cast("Auth", self._environment["AUTH"])
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """What every access token has to be good for."""
+        return tuple(self._environment.get("SCOPES", "").split())
+
+    @property
+    def resource_metadata(self) -> str:
+        """Where clients read how to get a token (RFC 9728)."""
+        return self._environment.get("RESOURCE_METADATA", "")
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What one caller may do, and what one request may be."""
+        return Limits.from_json(self._environment.get("LIMITS"))
 
     @property
     def server_info(self) -> dict[str, str]:

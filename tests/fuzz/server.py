@@ -17,6 +17,7 @@ from typing import Any, Final
 from moto.dynamodb.models import dynamodb_backends
 
 from mcp_tasks.deployment import Deployment
+from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server.api_gateway import from_api_gateway, to_api_gateway
 from mcp_tasks.server.server import mcp_server
@@ -48,6 +49,10 @@ ARN: Final = f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:fuzz-"
 ENVIRONMENT: Final = {
     "TASKS_TABLE": TABLE,
     "MAILBOXES_TABLE": MAILBOXES,
+    "CALLERS_TABLE": "callers",
+    "AUTH": "none",
+    # One caller sends thousands of requests.
+    "LIMITS": Limits(tasks=0, creations=0, polls=0, listens=0).to_json(),
     "STATE_MACHINE_PREFIX": ARN,
     "CELL": "c1",
     "SERVER_NAME": "fuzz",
@@ -164,7 +169,7 @@ class Server:
         self.calls.forget()
         began = time.thread_time()
         with _stack_of_lambda():
-            http = from_api_gateway(post.event, ANYONE)
+            http = from_api_gateway(post.event, "iam" if post.caller else "none")
             response = to_api_gateway(self._endpoint.answer(http))
         assert time.thread_time() - began < MAX_SECONDS
         answer = _read(response)

@@ -15,6 +15,7 @@ REGION: Final = "us-east-1"
 ACCOUNT: Final = "123456789012"
 TABLE: Final = "tasks"
 MAILBOXES: Final = "mailboxes"
+CALLERS: Final = "callers"
 
 
 @cache
@@ -119,6 +120,17 @@ def create_mailboxes() -> str:
         BillingMode="PAY_PER_REQUEST",
     )
     return MAILBOXES
+
+
+def create_callers() -> str:
+    """The table of what callers have open, as `infra/callers.py` declares its key."""
+    real("dynamodb").create_table(
+        TableName=CALLERS,
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return CALLERS
 
 
 def raw_rows() -> list[dict[str, Any]]:

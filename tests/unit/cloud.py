@@ -29,7 +29,7 @@ from mcp_tasks.registry.tool import WorkflowTool
 from mcp_tasks.tasks.rows import TaskTable
 from mcp_tasks.tasks.task import Task, now_ms
 from tests import wire
-from tests.unit.aws import ACCOUNT, REGION, create_mailboxes, create_table, real
+from tests.unit.aws import ACCOUNT, REGION, create_callers, create_mailboxes, create_table, real
 from tests.unit.stack import (
     ENVIRONMENT,
     PREFIX,
@@ -84,6 +84,7 @@ class Cloud:
         self.monkeypatch.setenv("STATE_KEY_SECRET", secret["ARN"])
         create_table()
         create_mailboxes()
+        create_callers()
         self.rows = TaskTable(real("dynamodb"), ENVIRONMENT["TASKS_TABLE"])
         self._functions = {name: self._handler(name) for name in ("ask", "finish")}
         self._api = self._handler("api")

@@ -15,6 +15,7 @@ from hypothesis import settings
 from moto import mock_aws
 from moto.dynamodb.models import dynamodb_backends
 
+from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import PACKAGE, Catalogue
 from mcp_tasks.tasks.rows import TaskTable
 from tests.unit.aws import REGION, Calls, create_table
@@ -98,6 +99,14 @@ def catalogue(
 def stack(aws: Calls, catalogue: Catalogue) -> Stack:
     """A server with the example tools, and its table."""
     return Stack(aws, catalogue)
+
+
+@pytest.fixture
+def unlimited(stack: Stack) -> Stack:
+    """The same, which takes no places: a create is a row and a start."""
+    stack.environment["LIMITS"] = Limits(tasks=0, creations=0, polls=0, listens=0).to_json()
+    stack.serve()
+    return stack
 
 
 def _tools() -> dict[str, ModuleType]:

@@ -20,7 +20,8 @@ from mcp_tasks.tasks.task import now_ms
 READ_THE_CLOCK: Final = (
     "mcp_tasks.server.endpoint",
     "mcp_tasks.server.tasks_extension",
-    "mcp_tasks.server.tools",
+    "mcp_tasks.server.creation",
+    "mcp_tasks.server.subscriptions",
 )
 
 

@@ -15,14 +15,15 @@ from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server.api_gateway import HttpRequest, from_api_gateway, to_api_gateway
 from mcp_tasks.server.endpoint import Endpoint
 from mcp_tasks.server.server import mcp_server
-from mcp_tasks.tasks.task import ANYONE
 from tests import wire
 from tests.unit.aws import (
     ACCOUNT,
+    CALLERS,
     MAILBOXES,
     REGION,
     TABLE,
     Calls,
+    create_callers,
     create_mailboxes,
     create_table,
     raw_rows,
@@ -41,6 +42,8 @@ PREFIX: Final = f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:unit-"
 ENVIRONMENT: Final = {
     "TASKS_TABLE": TABLE,
     "MAILBOXES_TABLE": MAILBOXES,
+    "CALLERS_TABLE": CALLERS,
+    "AUTH": "none",
     "STATE_MACHINE_PREFIX": PREFIX,
     "CELL": "c1",
     "SERVER_NAME": "unit",
@@ -118,6 +121,7 @@ class Stack:
     def __post_init__(self) -> None:
         create_table()
         create_mailboxes()
+        create_callers()
         # Whether these calls are right is for test_executions and the end-to-end tests to say.
         self.calls.instead["start_execution"] = lambda **arguments: {}
         self.calls.instead["stop_execution"] = lambda **arguments: {}
@@ -194,7 +198,7 @@ class Stack:
             "body": base64.b64encode(body).decode() if isinstance(body, bytes) else body,
             "isBase64Encoded": binary,
         }
-        response = self.way(self.server, from_api_gateway(event, ANYONE))
+        response = self.way(self.server, from_api_gateway(event, "iam" if user_arn else "none"))
         if not response["body"]:
             return Answer(response["statusCode"], {}, headers=response.get("headers", {}))
         *notifications, message = messages_of(response)

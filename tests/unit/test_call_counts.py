@@ -1,4 +1,4 @@
-"""What a request costs: the calls to AWS, one by one (one per poll, two per create)."""
+"""What a request costs: the calls to AWS, one by one (one per poll, three per create)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import pytest
 
+from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import FILE_NAME
 from mcp_tasks.tasks.inputs import FormQuestion, open_ask
 from mcp_tasks.tasks.task import now_ms
-from tests.unit.aws import MAILBOXES, TABLE
+from tests.unit.aws import CALLERS, MAILBOXES, TABLE
 from tests.unit.listening import Streamed, Time
 from tests.unit.push import Push
 from tests.unit.stack import ENVIRONMENT, PREFIX, Stack, meta, mirrored
@@ -34,12 +35,17 @@ def test_starting_the_server_calls_nothing(stack: Stack) -> None:
         ("orders", {"item": "tea"}, "arn:aws:states:us-east-1:123456789012:stateMachine:orders"),
     ],
 )
-def test_a_create_is_one_write_and_one_start(
+def test_a_create_is_a_place_a_row_and_a_start(
     stack: Stack, tool: str, arguments: dict[str, Any], state_machine: str
 ) -> None:
-    """The row first: once the execution runs, its reports and its end find the row."""
+    """The row first: once the execution runs, its reports and its end find the row.
+
+    A place takes one call; a caller's very first, and one right after another, two.
+    """
     task_id = stack.created(tool, arguments)
-    put, start = stack.calls.made
+    *places, put, start = stack.calls.made
+    assert [place.operation for place in places] == ["update_item"] * 2
+    assert {place.arguments["TableName"] for place in places} == {CALLERS}
     assert put.operation == "put_item"
     assert put.arguments["TableName"] == TABLE
     assert put.arguments["Item"]["taskId"] == {"S": task_id}
@@ -47,6 +53,31 @@ def test_a_create_is_one_write_and_one_start(
     assert start.arguments["name"] == task_id
     assert start.arguments["stateMachineArn"] == state_machine
     assert start.arguments["input"] == put.arguments["Item"]["input"]["S"]
+
+
+def test_a_create_with_a_key_writes_the_key_first(stack: Stack) -> None:
+    stack.created("count", {"upto": 3}, headers={"Idempotency-Key": "k"})
+    key, *_, row, start = stack.calls.made
+    assert (key.operation, key.arguments["TableName"]) == ("put_item", CALLERS)
+    assert (row.operation, row.arguments["TableName"]) == ("put_item", TABLE)
+    assert start.operation == "start_execution"
+
+
+def test_a_create_that_is_repeated_with_its_key_is_a_write_that_fails_and_a_read(
+    stack: Stack,
+) -> None:
+    key = {"Idempotency-Key": "k"}
+    task_id = stack.created("count", {"upto": 3}, headers=key)
+    stack.calls.forget()
+    assert stack.created("count", {"upto": 3}, headers=key) == task_id
+    assert stack.calls.operations == ["put_item", "get_item"]
+
+
+def test_without_limits_a_create_is_a_row_and_a_start(stack: Stack) -> None:
+    stack.environment["LIMITS"] = Limits(tasks=0, creations=0).to_json()
+    stack.serve()
+    stack.created("count", {"upto": 3})
+    assert stack.calls.operations == ["put_item", "start_execution"]
 
 
 def test_a_poll_is_one_consistent_read(stack: Stack) -> None:
@@ -147,7 +178,9 @@ READ: Final = ["batch_get_item", "query"]
 
 @pytest.fixture
 def time(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Time:
-    """The time of a function that streams, and has none left for a listen."""
+    """The time of a function that streams, and has none left for a listen; no limit on listens."""
+    stack.environment["LIMITS"] = Limits(tasks=0, listens=0).to_json()
+    stack.serve()
     found = Time()
     found.rule(monkeypatch)
     stack.way = Streamed(found, remaining_ms=0)
@@ -175,6 +208,18 @@ def test_a_listen_reads_its_tasks_twice_and_follows_them_in_batches(
         assert len(read["RequestItems"][TABLE]["Keys"]) == tasks
     tables = {c.arguments["TableName"] for c in stack.calls.made if "TableName" in c.arguments}
     assert tables == {MAILBOXES}
+
+
+def test_a_listen_takes_its_place_and_gives_it_back(stack: Stack) -> None:
+    (task_id,) = followed(stack, 1)
+    stack.deployment.rows.complete(task_id, {"content": []}, now_ms())
+    stack.listen([task_id])
+    stack.calls.forget()
+    stack.listen([task_id])
+    first, *_, last = stack.calls.made
+    for call in (first, last):
+        assert call.operation == "update_item"
+        assert call.arguments["TableName"] == CALLERS
 
 
 def test_a_listen_that_goes_on_writes_one_row_and_deletes_one(stack: Stack, time: Time) -> None:

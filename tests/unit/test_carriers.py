@@ -30,6 +30,7 @@ from mcp_tasks.server.api_gateway import (
     streamed,
 )
 from mcp_tasks.server.call import Call, Complete, Method
+from mcp_tasks.server.caller import Caller
 from mcp_tasks.server.carrier import carried_size
 from mcp_tasks.server.endpoint import Endpoint
 from mcp_tasks.server.offer import Offer
@@ -37,7 +38,7 @@ from mcp_tasks.tasks.ids import new_task_id
 from mcp_tasks.tasks.rows import TaskTable
 from mcp_tasks.tasks.task import ANYONE
 from tests import wire
-from tests.unit.aws import Calls, create_mailboxes, create_table, real
+from tests.unit.aws import Calls, create_callers, create_mailboxes, create_table, real
 from tests.unit.cloud import Context
 from tests.unit.example_task import a_task
 from tests.unit.listening import Streamed, Taken, Time, events
@@ -67,7 +68,7 @@ def http(method: str, params: dict[str, Any]) -> HttpRequest:
     """A request of anyone's."""
     event = request(method, params)
     headers = {name: [value] for name, value in event["headers"].items()}
-    return HttpRequest(Headers(headers), event["body"].encode(), ANYONE)
+    return HttpRequest(Headers(headers), event["body"].encode(), Caller(ANYONE))
 
 
 def messages(taken: Taken) -> list[Any]:
@@ -285,6 +286,7 @@ def function(
         monkeypatch.setenv(name, value)
     create_table()
     create_mailboxes()
+    create_callers()
     sys.modules.pop("api.handler", None)
     yield importlib.import_module("api.streaming").load()
     del sys.modules["api.handler"]

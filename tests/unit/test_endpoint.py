@@ -15,11 +15,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from mcp_tasks.limits import Limits
 from mcp_tasks.protocol.headers import Headers
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server.api_gateway import HttpRequest, from_api_gateway, to_api_gateway
 from mcp_tasks.server.call import Call, Complete, Method
-from mcp_tasks.server.endpoint import MAX_BODY_BYTES, Endpoint
+from mcp_tasks.server.caller import Caller
+from mcp_tasks.server.endpoint import Endpoint
 from mcp_tasks.server.offer import Offer
 from mcp_tasks.tasks.inputs import FormQuestion, open_ask
 from mcp_tasks.tasks.task import ANYONE, now_ms
@@ -34,6 +36,8 @@ from tests.unit.stack import (
     meta,
     mirrored,
 )
+
+MAX_BODY = Limits().body
 
 PARSE, INVALID, NO_METHOD, PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
 MISMATCH, CAPABILITY, VERSION = -32020, -32021, -32022
@@ -225,9 +229,9 @@ HEADERS: Final = {
 }
 
 LARGE: Final = {
-    "more than 1 MiB": Bad(body(padding="x" * MAX_BODY_BYTES), 413, INVALID, "larger"),
+    "more than 1 MiB": Bad(body(padding="x" * MAX_BODY), 413, INVALID, "larger"),
     "more than 1 MiB in UTF-8": Bad(
-        json.dumps({"padding": "ä" * (MAX_BODY_BYTES // 2)}, ensure_ascii=False),
+        json.dumps({"padding": "ä" * (MAX_BODY // 2)}, ensure_ascii=False),
         413,
         INVALID,
         "larger",
@@ -407,7 +411,7 @@ def test_any_host_is_answered_when_none_is_named(stack: Stack) -> None:
 
 def test_a_body_of_exactly_1_mib_is_read(stack: Stack) -> None:
     text = body()
-    padded = text + " " * (MAX_BODY_BYTES - len(text))
+    padded = text + " " * (MAX_BODY - len(text))
     assert stack.send(padded, LIST, method="tools/list").status == 200
 
 
@@ -448,14 +452,14 @@ def nothing(call: Call) -> Complete:
 
 
 def test_a_body_that_only_claims_to_be_base64_is_not_json() -> None:
-    http = from_api_gateway({"body": "{]", "isBase64Encoded": True, "headers": LIST}, ANYONE)
+    http = from_api_gateway({"body": "{]", "isBase64Encoded": True, "headers": LIST}, "none")
     answer = offering(nothing).answer(http)
     assert (answer.status, json.loads(answer.message or "")["error"]["code"]) == (400, PARSE)
 
 
 def test_an_event_with_single_headers_only_is_read() -> None:
     """`sam local invoke` and hand-written events have no multiValueHeaders."""
-    http = from_api_gateway({"headers": {"Mcp-Name": "x"}, "body": "{}"}, ANYONE)
+    http = from_api_gateway({"headers": {"Mcp-Name": "x"}, "body": "{}"}, "none")
     assert http.headers.get("mcp-name") == "x"
     assert http.body == b"{}"
 
@@ -467,16 +471,16 @@ def test_an_event_with_nothing_in_it_is_a_bad_request_and_no_crash() -> None:
         "body": None,
         "requestContext": None,
     }
-    http = from_api_gateway(empty, ANYONE)
-    assert http.principal == ANYONE
+    http = from_api_gateway(empty, "none")
+    assert http.caller == Caller(ANYONE)
     assert offering(nothing).answer(http).status == 400
 
 
 def test_the_principal_is_the_caller_whom_iam_named() -> None:
     arn = "arn:aws:iam::123456789012:user/alice"
     event = {"requestContext": {"identity": {"userArn": arn}}}
-    assert from_api_gateway(event, ANYONE).principal == arn
-    assert from_api_gateway({}, ANYONE).principal == ANYONE
+    assert from_api_gateway(event, "iam").caller == Caller(arn)
+    assert from_api_gateway({}, "iam").caller is None
 
 
 def test_what_goes_wrong_inside_is_an_internal_error_without_its_words() -> None:
@@ -486,7 +490,7 @@ def test_what_goes_wrong_inside_is_an_internal_error_without_its_words() -> None
     params = {"name": "x", "_meta": meta()}
     headers = Headers({k: [v] for k, v in mirrored("tools/call", params).items()})
     text = body(method="tools/call", params=params)
-    answer = offering(broken).answer(HttpRequest(headers, text.encode(), ANYONE))
+    answer = offering(broken).answer(HttpRequest(headers, text.encode(), Caller(ANYONE)))
     assert answer.status == 500
     assert json.loads(answer.message or "") == {
         "jsonrpc": "2.0",
@@ -522,7 +526,7 @@ def test_no_number_leaves_that_json_does_not_have(stack: Stack) -> None:
         }
     )
     headers = {k: [v] for k, v in mirrored("tools/call", {"name": "overflow"}).items()}
-    http = from_api_gateway({"multiValueHeaders": headers, "body": event_body}, ANYONE)
+    http = from_api_gateway({"multiValueHeaders": headers, "body": event_body}, "none")
     response = to_api_gateway(stack.server.answer(http))
 
     def refuse(constant: str) -> None:
@@ -540,7 +544,7 @@ def test_a_request_of_a_client_without_capabilities_is_served(stack: Stack) -> N
 def test_a_bytes_body_reaches_the_parser_as_it_was_sent() -> None:
     raw = b"\xff\x00"
     event = {"body": base64.b64encode(raw).decode(), "isBase64Encoded": True}
-    assert from_api_gateway(event, ANYONE).body == raw
+    assert from_api_gateway(event, "none").body == raw
 
 
 JSON: Final = st.recursive(

@@ -16,7 +16,16 @@ from mcp_tasks.tasks.inputs import Kind
 from mcp_tasks.tasks.rows import TaskTable
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import ANYONE, Task, now_ms
-from tests.unit.aws import MAILBOXES, TABLE, Calls, create_mailboxes, create_table, real
+from tests.unit.aws import (
+    CALLERS,
+    MAILBOXES,
+    TABLE,
+    Calls,
+    create_callers,
+    create_mailboxes,
+    create_table,
+    real,
+)
 from tests.unit.stack import create_state_machine, messages_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -61,6 +70,7 @@ def environment(aws: Calls) -> dict[str, str]:
     """What the functions find, and where they find it."""
     create_table()
     create_mailboxes()
+    create_callers()
     secret = real("secretsmanager").create_secret(Name="key", SecretString="k" * 32)
     create_state_machine(
         f"{MACHINE.rpartition(':')[2]}simulate_savings",
@@ -72,6 +82,8 @@ def environment(aws: Calls) -> dict[str, str]:
         "AWS_SECRET_ACCESS_KEY": "x",
         "TASKS_TABLE": TABLE,
         "MAILBOXES_TABLE": MAILBOXES,
+        "CALLERS_TABLE": CALLERS,
+        "AUTH": "none",
         "EVENT_BUS": "mcp-tasks",
         "STATE_MACHINE_PREFIX": MACHINE,
         "STATE_KEY_SECRET": secret["ARN"],

@@ -14,6 +14,7 @@ from mcp_tasks.protocol.headers import Headers
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server import endpoint
 from mcp_tasks.server.api_gateway import HttpRequest
+from mcp_tasks.server.caller import Caller
 from mcp_tasks.server.endpoint import MAX_BATCH
 from mcp_tasks.tasks.task import ANYONE
 from tests.unit.aws import Calls
@@ -638,7 +639,7 @@ def test_one_message_in_a_list_is_answered_with_a_list(server: Stack) -> None:
 def test_what_is_no_message_in_a_batch_is_refused_alone(server: Stack) -> None:
     """JSON-RPC 2.0, section 6."""
     body = json.dumps([5, {**PING, "id": 1}, {"jsonrpc": "2.0", "id": 2}, [PING], None])
-    answer = server.server.answer(HttpRequest(Headers({}), body.encode(), ANYONE))
+    answer = server.server.answer(HttpRequest(Headers({}), body.encode(), Caller(ANYONE)))
     assert answer.status == 200
     messages = json.loads(answer.message or "")
     assert [message.get("id") for message in messages] == [None, 1, 2, None, None]

@@ -10,6 +10,7 @@ import pytest
 
 from mcp_tasks.protocol.headers import Headers
 from mcp_tasks.server.api_gateway import HttpAnswer, HttpRequest, event, to_api_gateway
+from mcp_tasks.server.caller import Caller
 from mcp_tasks.server.carrier import Carrier
 from mcp_tasks.tasks.task import ANYONE
 from tests.unit.aws import Calls
@@ -158,7 +159,7 @@ def test_each_message_is_one_event_of_one_line(server: Stack) -> None:
     params = {"name": "noisy", "_meta": {**meta(), **HEARD}}
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     headers = {name: [value] for name, value in mirrored("tools/call", params).items()}
-    http = HttpRequest(Headers(headers), json.dumps(request).encode(), ANYONE)
+    http = HttpRequest(Headers(headers), json.dumps(request).encode(), Caller(ANYONE))
     events = to_api_gateway(server.server.answer(http))["body"].split("\n\n")
     assert events.pop() == ""
     messages = []
@@ -204,7 +205,7 @@ def test_a_carrier_that_streams_gets_each_notification_as_it_happens(server: Sta
     for taken, expected in (("text/event-stream", 3), ("application/json", 0)):
         sent.clear()
         http = HttpRequest(
-            Headers({**headers, "Accept": [taken]}), json.dumps(request).encode(), ANYONE
+            Headers({**headers, "Accept": [taken]}), json.dumps(request).encode(), Caller(ANYONE)
         )
         answer = server.server.answer(http, Carrier(sent.append, until=0, live=True))
         assert len(sent) == expected

@@ -147,11 +147,11 @@ def test_a_task_is_created_with_what_its_tool_declares(stack: Stack) -> None:
     assert result["taskId"].startswith("c1-")
 
 
-def test_a_task_is_readable_before_its_handle_is_returned(stack: Stack) -> None:
+def test_a_task_is_readable_before_its_handle_is_returned(unlimited: Stack) -> None:
     """tasks.md, "Task Creation"; here by order: the write comes first, and reads are consistent."""
-    task_id = stack.created("count", {"upto": 3})
-    assert stack.calls.operations == ["put_item", "start_execution"]
-    assert stack.task(task_id)["status"] == "working"
+    task_id = unlimited.created("count", {"upto": 3})
+    assert unlimited.calls.operations == ["put_item", "start_execution"]
+    assert unlimited.task(task_id)["status"] == "working"
 
 
 def inputs(stack: Stack) -> list[str]:
@@ -394,15 +394,15 @@ def test_a_start_that_is_refused_fails_the_row_and_the_call(stack: Stack, code: 
     assert json.loads(row["error"]["S"])["code"] == INTERNAL
 
 
-def test_a_start_that_times_out_fails_the_row_and_the_call(stack: Stack) -> None:
+def test_a_start_that_times_out_fails_the_row_and_the_call(unlimited: Stack) -> None:
     def time_out(**arguments: Any) -> Any:
         raise ReadTimeoutError(endpoint_url="https://states")
 
-    stack.calls.instead["start_execution"] = time_out
-    assert stack.call("count", {"upto": 3}).code == INTERNAL
-    assert [row["status"]["S"] for row in stack.rows] == ["failed"]
+    unlimited.calls.instead["start_execution"] = time_out
+    assert unlimited.call("count", {"upto": 3}).code == INTERNAL
+    assert [row["status"]["S"] for row in unlimited.rows] == ["failed"]
     # It may have started all the same, and nobody knows its task.
-    assert stack.calls.operations == [
+    assert unlimited.calls.operations == [
         "put_item",
         "start_execution",
         "update_item",
@@ -410,11 +410,11 @@ def test_a_start_that_times_out_fails_the_row_and_the_call(stack: Stack) -> None
     ]
 
 
-def test_a_refused_start_has_nothing_to_stop(stack: Stack) -> None:
+def test_a_refused_start_has_nothing_to_stop(unlimited: Stack) -> None:
     refused = refusing("stepfunctions", "StateMachineDoesNotExist")
-    stack.calls.instead["start_execution"] = refused
-    stack.call("count", {"upto": 3})
-    assert stack.calls.operations == ["put_item", "start_execution", "update_item"]
+    unlimited.calls.instead["start_execution"] = refused
+    unlimited.call("count", {"upto": 3})
+    assert unlimited.calls.operations == ["put_item", "start_execution", "update_item"]
 
 
 def test_an_execution_that_was_started_already_is_started(stack: Stack) -> None:
@@ -424,24 +424,24 @@ def test_an_execution_that_was_started_already_is_started(stack: Stack) -> None:
     assert stack.task(task_id)["status"] == "working"
 
 
-def test_a_create_whose_first_answer_was_lost_starts_all_the_same(stack: Stack) -> None:
+def test_a_create_whose_first_answer_was_lost_starts_all_the_same(unlimited: Stack) -> None:
     """botocore repeats the PutItem, whose condition then meets the row that it wrote itself."""
 
     def lost(**arguments: Any) -> Any:
         real("dynamodb").put_item(**arguments)
         return real("dynamodb").put_item(**arguments)
 
-    stack.calls.instead["put_item"] = lost
-    task_id = stack.created("count", {"upto": 3})
-    assert stack.calls.operations == ["put_item", "start_execution"]
-    assert stack.task(task_id)["status"] == "working"
+    unlimited.calls.instead["put_item"] = lost
+    task_id = unlimited.created("count", {"upto": 3})
+    assert unlimited.calls.operations == ["put_item", "start_execution"]
+    assert unlimited.task(task_id)["status"] == "working"
 
 
-def test_a_row_that_cannot_be_written_starts_nothing(stack: Stack) -> None:
-    stack.calls.instead["put_item"] = refusing("dynamodb", "InternalServerError")
-    answer = stack.call("count", {"upto": 3})
+def test_a_row_that_cannot_be_written_starts_nothing(unlimited: Stack) -> None:
+    unlimited.calls.instead["put_item"] = refusing("dynamodb", "InternalServerError")
+    answer = unlimited.call("count", {"upto": 3})
     assert (answer.status, answer.code) == (500, INTERNAL)
-    assert stack.calls.operations == ["put_item"]
+    assert unlimited.calls.operations == ["put_item"]
 
 
 def _base64(text: str) -> str:

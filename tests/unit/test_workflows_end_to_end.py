@@ -218,7 +218,7 @@ def test_a_trace_is_logged_by_every_function_that_works_for_it(
 
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
     traced = [line["message"] for line in lines if line.get("traceparent") == parent]
-    assert sorted(traced) == ["answered", "ran"], "the call and its run, and not the poll"
+    assert sorted(traced) == ["answered", "audit", "ran"], "the call and its run, and not the poll"
 
 
 def test_no_argument_answer_result_or_token_is_logged(

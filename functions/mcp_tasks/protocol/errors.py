@@ -6,10 +6,12 @@ Version Header" (404), "Server Validation" (400) and "Security & Endpoint" (403)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from http import HTTPStatus
 from typing import Any, Final
+
+from .challenge import challenge
 
 
 class ErrorCode(IntEnum):
@@ -43,6 +45,7 @@ class ProtocolError(Exception):
 
     Raised anywhere below the endpoint; the endpoint is the only place that renders it. `status`
     overrides the table for the few errors whose HTTP status says more than their code (403, 413).
+    `headers` go with the HTTP answer.
     """
 
     def __init__(
@@ -52,12 +55,14 @@ class ProtocolError(Exception):
         data: Mapping[str, Any] | None = None,
         *,
         status: HTTPStatus | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.data = data
         self.status = status or HTTP_STATUS[ErrorCode(code)]
+        self.headers = headers or {}
 
     def as_error(self) -> dict[str, Any]:
         """The `error` member of a JSON-RPC error response."""
@@ -70,6 +75,41 @@ class ProtocolError(Exception):
 def invalid_params(message: str, **data: Any) -> ProtocolError:
     """-32602, the code of malformed parameters, unknown tools and unknown tasks."""
     return ProtocolError(ErrorCode.INVALID_PARAMS, message, data or None)
+
+
+class TooManyRequests(ProtocolError):
+    """HTTP 429: a limit of the caller's is reached. `retry_after_ms` says when to come back, where
+    that is known, and is rounded up to seconds in `Retry-After` (RFC 9110, section 10.2.3)."""
+
+    def __init__(self, message: str, retry_after_ms: int | None = None) -> None:
+        seconds = None if retry_after_ms is None else max(1, -(-retry_after_ms // 1000))
+        super().__init__(
+            ErrorCode.INTERNAL_ERROR,
+            message,
+            None if seconds is None else {"retryAfterSeconds": seconds},
+            status=HTTPStatus.TOO_MANY_REQUESTS,
+            headers=None if seconds is None else {"Retry-After": str(seconds)},
+        )
+
+
+class InsufficientScope(ProtocolError):
+    """HTTP 403: the caller's access token is not good for this (authorization/index.mdx, "Runtime
+    Insufficient Scope Errors"). The challenge names all scopes that the request needs.
+
+    API Gateway renames a function's `WWW-Authenticate`; who says in `Mcp-Name` what it calls is
+    challenged by the gateway itself, before the function.
+    """
+
+    def __init__(self, scopes: Sequence[str], resource_metadata: str) -> None:
+        super().__init__(
+            ErrorCode.INVALID_REQUEST,
+            f"Insufficient scope: this needs {' '.join(scopes)}",
+            {"requiredScopes": list(scopes)},
+            status=HTTPStatus.FORBIDDEN,
+            headers={
+                "WWW-Authenticate": challenge(resource_metadata, scopes, "insufficient_scope")
+            },
+        )
 
 
 class MissingCapability(ProtocolError):

@@ -59,6 +59,10 @@ class Headers:
             raise _mismatch(f"the {name} header was sent {len(values)} times")
         return values[0].strip(" \t")
 
+    def all(self, name: str) -> list[str]:
+        """All values that were sent under a name, stripped of surrounding whitespace."""
+        return [value.strip(" \t") for value in self._values.get(name.lower(), ())]
+
 
 @dataclass(frozen=True, slots=True)
 class MirroredParameter:

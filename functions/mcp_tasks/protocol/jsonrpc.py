@@ -16,7 +16,7 @@ from .errors import ErrorCode, ProtocolError
 RequestId = str | int
 
 MAX_DEPTH: Final = 100
-"""Of arrays and objects: whatever reads or writes JSON recursively can take so much."""
+"""Levels of arrays and objects; whatever reads or writes JSON recursively can take so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Notification:
     params: dict[str, Any]
 
 
-def decode(body: bytes) -> Any:
-    """Read JSON.
+def decode(body: bytes, max_depth: int = MAX_DEPTH) -> Any:
+    """Read JSON of so many levels of arrays and objects at most.
 
-    Raises ProtocolError (-32700) when the bytes are not UTF-8, or not JSON.
+    Raises ProtocolError (-32700) when the bytes are not UTF-8, not JSON, or deeper than that.
     """
     try:
         text = body.decode("utf-8")
@@ -62,13 +62,13 @@ def decode(body: bytes) -> Any:
             f"The body is not JSON: {error.msg} (line {error.lineno}, column {error.colno})",
         ) from None
     except RecursionError:
-        raise _too_deep() from None
+        raise _too_deep(max_depth) from None
     except ValueError:  # NaN, Infinity, and integers beyond the interpreter's digit limit
         raise ProtocolError(
             ErrorCode.PARSE_ERROR, "The body contains a number that JSON does not have"
         ) from None
-    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(message) > MAX_DEPTH:
-        raise _too_deep()
+    if text.count("[") + text.count("{") > max_depth and _depth(message) > max_depth:
+        raise _too_deep(max_depth)
     return message
 
 
@@ -143,9 +143,9 @@ def _depth(message: Any) -> int:
     return depth
 
 
-def _too_deep() -> ProtocolError:
+def _too_deep(max_depth: int) -> ProtocolError:
     return ProtocolError(
-        ErrorCode.PARSE_ERROR, f"The body is nested deeper than {MAX_DEPTH} levels"
+        ErrorCode.PARSE_ERROR, f"The body is nested deeper than {max_depth} levels"
     )
 
 

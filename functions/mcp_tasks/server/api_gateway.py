@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..protocol.errors import ProtocolError
 from ..protocol.headers import Headers
+from .caller import Auth, Caller, caller_of
 from .carrier import Carrier, carried_size
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ class HttpRequest:
 
     headers: Headers
     body: bytes
-    principal: str
+    caller: Caller | None
+    """Who is let in; None when that is not known, and nobody is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +64,23 @@ class HttpAnswer:
         """Bytes of the message as Lambda carries it: JSON, as a string within JSON."""
         return carried_size(self.message or "")
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers, apart from those of an event stream."""
+        own = dict(self.error.headers) if self.error else {}
+        return own if self.message is None else {**JSON, **own}
 
-def from_api_gateway(event: Mapping[str, Any], anonymous: str) -> HttpRequest:
-    """Read a REST API's proxy event (API Gateway developer guide, "Input format", payload 1.0).
 
-    The principal is the caller's ARN where the method requires IAM, else `anonymous`.
-    """
+def from_api_gateway(event: Mapping[str, Any], auth: Auth) -> HttpRequest:
+    """Read a REST API's proxy event (API Gateway developer guide, "Input format", payload 1.0)."""
     multi = event.get("multiValueHeaders") or {
         name: [value] for name, value in (event.get("headers") or {}).items()
     }
     body = event.get("body") or ""
-    identity = (event.get("requestContext") or {}).get("identity") or {}
     return HttpRequest(
         headers=Headers(multi),
         body=_decoded(body) if event.get("isBase64Encoded") else body.encode("utf-8", "replace"),
-        principal=identity.get("userArn") or anonymous,
+        caller=caller_of(event.get("requestContext") or {}, auth),
     )
 
 
@@ -86,7 +90,7 @@ def to_api_gateway(answer: HttpAnswer) -> dict[str, Any]:
     if answer.message is None:
         return response
     if not answer.notifications:
-        response["headers"] = JSON
+        response["headers"] = answer.headers
         response["body"] = answer.message
         return response
     response["headers"] = EVENT_STREAM
@@ -118,7 +122,7 @@ def end_stream(answer: HttpAnswer, response: Response) -> None:
         if answer.message is not None:
             response.write(event(answer.message).encode())
         return
-    response.start(int(answer.status), {} if answer.message is None else JSON)
+    response.start(int(answer.status), answer.headers)
     if answer.message is not None:
         response.write(answer.message.encode())
 

@@ -39,6 +39,10 @@ class Call:
     """What the client answers to an earlier round of this request, by key."""
     state: str | None = None
     """What that round gave it to keep."""
+    scopes: frozenset[str] | None = None
+    """What the caller's access token is good for; None where callers have no tokens."""
+    idempotency_key: str | None = None
+    """What a client that repeats a `tools/call` repeats with it, to get the same task."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """The MCP endpoint: one POST in, one HTTP answer out (basic/transports/streamable-http.mdx).
 
 The checks run in the order in which a client can act on them, and nothing is read or written
-before all have passed: Origin, Host, size, JSON, revision, JSON-RPC, and then the revision's own.
+before all have passed: who calls, Origin, Host, size, JSON, revision, JSON-RPC, and then the
+revision's own.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from typing import Any, Final
 
 from aws_lambda_powertools import Logger
 
+from ..limits import Limits
 from ..protocol import jsonrpc, origin
 from ..protocol.errors import ErrorCode, ProtocolError
 from ..tasks.task import now_ms
 from .api_gateway import HttpAnswer, HttpRequest
+from .caller import Caller
 from .carrier import BUFFERED_MS, Carrier
 from .offer import Offer
 from .revisions import Revisions
 from .revisions.revision import Revision
-
-MAX_BODY_BYTES: Final = 1024 * 1024
 
 MAX_BATCH: Final = 50
 BATCH_SECONDS: Final = 20.0
@@ -44,10 +45,12 @@ class Endpoint:
         offer: Offer,
         allowed_origins: Sequence[str] = (),
         allowed_hosts: Sequence[str] = (),
+        limits: Limits = Limits(),  # noqa: B008  it never changes
     ) -> None:
         self._revisions = Revisions(offer)
         self._allowed_origins = allowed_origins
         self._allowed_hosts = allowed_hosts
+        self._limits = limits
 
     def answer(self, http: HttpRequest, carrier: Carrier | None = None) -> HttpAnswer:
         """Answer one POST. Never raises: what goes wrong becomes a JSON-RPC error.
@@ -57,31 +60,45 @@ class Endpoint:
         revision: Revision = self._revisions.modern
         body = None
         try:
+            caller = self._caller(http)
             body = self._body(http)
             revision = self._revisions.of(body, http.headers)
             logger.append_keys(revision=revision.version)
             if isinstance(body, list) and revision.batches:
-                return self._batch(revision, body, http, carrier)
+                return self._batch(revision, body, http, caller, carrier)
         except ProtocolError as error:
             return _refused(revision.refusal(error), jsonrpc.id_of(body))
         except Exception as unexpected:
             return _unexpected(unexpected, jsonrpc.id_of(body))
-        return self._one(revision, body, http, carrier)
+        return self._one(revision, body, http, caller, carrier)
+
+    def _caller(self, http: HttpRequest) -> Caller:
+        """Who calls. Raises ProtocolError (HTTP 401) when the gateway does not say."""
+        if http.caller is None:
+            logger.error("The gateway does not say who calls")
+            message = "Who calls is not known"
+            raise ProtocolError(ErrorCode.INVALID_REQUEST, message, status=HTTPStatus.UNAUTHORIZED)
+        return http.caller
 
     def _body(self, http: HttpRequest) -> Any:
         """The decoded body of a request that may come in at all. Raises ProtocolError."""
         origin.check_origin(http.headers.get("origin"), self._allowed_origins)
         origin.check_host(http.headers.get("host"), self._allowed_hosts)
-        if len(http.body) > MAX_BODY_BYTES:
+        if len(http.body) > self._limits.body:
             raise ProtocolError(
                 ErrorCode.INVALID_REQUEST,
-                f"The body is larger than {MAX_BODY_BYTES} bytes",
+                f"The body is larger than {self._limits.body} bytes",
                 status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             )
-        return jsonrpc.decode(http.body)
+        return jsonrpc.decode(http.body, self._limits.depth)
 
     def _one(
-        self, revision: Revision, body: Any, http: HttpRequest, carrier: Carrier | None
+        self,
+        revision: Revision,
+        body: Any,
+        http: HttpRequest,
+        caller: Caller,
+        carrier: Carrier | None,
     ) -> HttpAnswer:
         """Answer one message."""
         request_id = jsonrpc.id_of(body)
@@ -95,7 +112,7 @@ class Endpoint:
             if isinstance(message, jsonrpc.Notification):
                 # None asks this server for anything; a receiver ignores those it does not know.
                 return HttpAnswer(HTTPStatus.ACCEPTED)
-            result = revision.result(message, http.headers, http.principal, carrier)
+            result = revision.result(message, http.headers, caller, carrier)
             text = json.dumps(jsonrpc.result_response(message.id, result), allow_nan=False)
             answer = HttpAnswer(HTTPStatus.OK, text)
             if answer.size > MAX_ANSWER:
@@ -110,7 +127,12 @@ class Endpoint:
         return HttpAnswer(HTTPStatus.OK, answer.message, notifications, answer.error)
 
     def _batch(
-        self, revision: Revision, bodies: list[Any], http: HttpRequest, carrier: Carrier | None
+        self,
+        revision: Revision,
+        bodies: list[Any],
+        http: HttpRequest,
+        caller: Caller,
+        carrier: Carrier | None,
     ) -> HttpAnswer:
         """Answer several messages, one after the other, with one list.
 
@@ -124,7 +146,7 @@ class Endpoint:
             request_id = jsonrpc.id_of(body)
             answer = _refused(_left_out(), request_id)
             if time.monotonic() < end and size < MAX_ANSWER:
-                answer = self._one(revision, body, http, carrier)
+                answer = self._one(revision, body, http, caller, carrier)
             if size + answer.size > MAX_ANSWER and request_id is not None:
                 answer = _refused(_left_out(), request_id)
             size += answer.size + sum(map(len, map(str, answer.notifications)))

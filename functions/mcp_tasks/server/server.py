@@ -5,9 +5,12 @@ from __future__ import annotations
 from functools import cache
 
 from ..deployment import Deployment
+from .authority import Authority
 from .completion import complete_argument
+from .creation import Creation
 from .endpoint import Endpoint
 from .offer import Offer
+from .polling import PollLimit
 from .prompts import get_prompt
 from .request_state import RequestStates
 from .resources import read_resource
@@ -20,23 +23,31 @@ from .tools import call_tool
 def mcp_server(deployment: Deployment) -> Endpoint:
     """The MCP endpoint of a deployment."""
     catalogue, rows, executions = deployment.catalogue, deployment.rows, deployment.executions
-    cell = deployment.cell
+    cell, limits = deployment.cell, deployment.limits
+    authority = Authority(deployment.scopes, deployment.resource_metadata)
+    creation = Creation(
+        rows,
+        executions,
+        deployment.places,
+        deployment.keys,
+        limits,
+        deployment.state_machine_arn,
+        cell,
+    )
     # Made when a function first asks: it costs a call to Secrets Manager.
     rounds = Rounds(cache(lambda: RequestStates(deployment.state_key())))
     offer = Offer(
         server_info=deployment.server_info,
         catalogue=catalogue,
-        call_tool=call_tool(
-            catalogue, rounds, rows, executions, deployment.state_machine_arn, cell
-        ),
+        call_tool=call_tool(catalogue, rounds, creation, authority),
         read_resource=read_resource(catalogue, rounds),
         get_prompt=get_prompt(catalogue, rounds),
         complete_argument=complete_argument(catalogue),
         tasks={
-            "tasks/get": get_task(rows, cell),
+            "tasks/get": get_task(rows, cell, PollLimit(limits.polls)),
             "tasks/update": update_task(rows, executions, cell),
             "tasks/cancel": cancel_task(rows, executions, cell),
         },
-        listen=listen(rows, deployment.mailboxes, cell),
+        listen=listen(rows, deployment.mailboxes, deployment.places, limits.listens, cell),
     )
-    return Endpoint(offer, deployment.allowed_origins, deployment.allowed_hosts)
+    return Endpoint(offer, deployment.allowed_origins, deployment.allowed_hosts, limits)

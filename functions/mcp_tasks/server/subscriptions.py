@@ -8,19 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any, Final
 
 from aws_lambda_powertools import Logger
 
+from ..audit import audit
 from ..notifications.changes import Change
 from ..notifications.following import FAULTS, Following
 from ..notifications.mailboxes import Mailboxes
 from ..protocol import meta
-from ..protocol.errors import ErrorCode, ProtocolError, invalid_params
+from ..protocol.errors import ErrorCode, ProtocolError, TooManyRequests, invalid_params
 from ..protocol.notifications import notification
 from ..tasks.ids import cell_of
-from ..tasks.rows import BATCH, TaskTable
+from ..tasks.places import NoPlace, Places
+from ..tasks.rows import BATCH, Busy, TaskTable
+from ..tasks.task import now_ms
 from .call import Call, Complete, Method
 from .carrier import carried_size
 from .task_shapes import detailed_task
@@ -31,10 +37,13 @@ MAX_TASKS: Final = BATCH
 FOLLOWED_POLL_MS: Final = 300_000
 """`pollIntervalMs` as a follower is told it: polling is only a precaution for it."""
 
+SLACK_MS: Final = 5_000
+"""How much longer than its listen a place is taken, if it is not given back."""
+
 logger = Logger()
 
 
-def listen(rows: TaskTable, mailboxes: Mailboxes, cell: str) -> Method:
+def listen(rows: TaskTable, mailboxes: Mailboxes, places: Places, most: int, cell: str) -> Method:
     """`subscriptions/listen`: acknowledged, then the tasks' states and changes, then the result."""
 
     def answer(call: Call) -> Complete:
@@ -47,11 +56,19 @@ def listen(rows: TaskTable, mailboxes: Mailboxes, cell: str) -> Method:
                 "A listen is answered with an event stream; let Accept name text/event-stream",
                 status=HTTPStatus.NOT_ACCEPTABLE,
             )
+        wanted = _task_ids(call, filters["taskIds"], cell) if "taskIds" in filters else None
+        # A listen to nothing ends at once.
+        with _place(call, places, most if wanted else 0):
+            return follow(call, wanted)
+
+    def follow(call: Call, wanted: list[str] | None) -> Complete:
         accepted: dict[str, Any] = {}
         following = Following(rows, mailboxes, detailed_task, call.principal, _owner(call))
-        if "taskIds" in filters:
-            task_ids = _task_ids(call, filters["taskIds"], cell)
-            accepted["taskIds"] = following.begin(task_ids, call.carrier.until)
+        if wanted is not None:
+            accepted["taskIds"] = following.begin(wanted, call.carrier.until)
+            for task_id in dict.fromkeys(wanted):
+                refused = {} if task_id in accepted["taskIds"] else {"refused": True}
+                audit("read", task_id, call.principal, **refused)
         tag = {meta.SUBSCRIPTION_ID: call.request_id}
         acknowledged = {"notifications": accepted, meta.RESERVED: tag}
         call.carrier.send(notification("notifications/subscriptions/acknowledged", acknowledged))
@@ -61,6 +78,28 @@ def listen(rows: TaskTable, mailboxes: Mailboxes, cell: str) -> Method:
         return Complete({meta.RESERVED: tag})
 
     return answer
+
+
+@contextmanager
+def _place(call: Call, places: Places, most: int) -> Iterator[None]:
+    """One of the listens that a caller may have open, until this one ends or its time is up."""
+    listen_id, now = secrets.token_hex(8), now_ms()
+    try:
+        places.take_listen(call.principal, listen_id, call.carrier.until + SLACK_MS, most, now)
+    except NoPlace:
+        message = f"You have {most} listens open; end one, or listen to more tasks with one"
+        raise TooManyRequests(message) from None
+    except Busy:
+        raise TooManyRequests("Too many listens of yours begin at once", 1000) from None
+    try:
+        yield
+    finally:
+        if most:
+            try:
+                places.give_listen(call.principal, listen_id)
+            except FAULTS as error:
+                # It is free again when the listen's time would have been up.
+                logger.warning("A place is not given back", error=type(error).__name__)
 
 
 def _tell(call: Call, following: Following, tag: dict[str, Any]) -> int:

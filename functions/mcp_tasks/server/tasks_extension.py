@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from aws_lambda_powertools import Logger
 
+from ..audit import Action, audit
 from ..protocol.errors import ErrorCode, MissingCapability, ProtocolError, invalid_params
 from ..tasks.forms import InvalidAnswer
 from ..tasks.ids import cell_of
@@ -18,23 +19,30 @@ from ..tasks.state import Status
 from ..tasks.task import Task, now_ms
 from ..workflows.executions import Executions
 from .call import Call, Complete, Method
+from .polling import PollLimit
 from .task_shapes import EXTENSION, REQUIRED, detailed_task
 
 UPDATE_ATTEMPTS: Final = 8
 """How often one `tasks/update` reads again when others answer the same task at the same moment."""
 
+UNKNOWN: Final = "Task not found: it never existed, or it has expired"
+"""The same words whether the task is unknown, expired or somebody else's."""
+
 logger = Logger()
 
 
-def get_task(rows: TaskTable, cell: str) -> Method:
-    """`tasks/get` ("Task Polling"): one consistent read."""
+def get_task(rows: TaskTable, cell: str, polls: PollLimit) -> Method:
+    """`tasks/get` ("Task Polling"): one consistent read, and no write."""
 
     def answer(call: Call) -> Complete:
         task_id, now = _task_id(call, cell), now_ms()
+        polls.count(call.principal, task_id)
         try:
             task = rows.get(task_id, now, call.principal)
         except UnknownTask:
-            raise _unknown() from None
+            raise _unknown("read", task_id, call) from None
+        polls.suggested(call.principal, task_id, task.poll_interval_ms)
+        audit("read", task_id, call.principal)
         return Complete(detailed_task(task, now))
 
     return answer
@@ -53,7 +61,7 @@ def update_task(rows: TaskTable, executions: Executions, cell: str) -> Method:
         if not isinstance(responses, dict):
             raise invalid_params("params.inputResponses must be an object of answers by key")
         try:
-            task = _store_answers(rows, task_id, call.principal, responses)
+            task = _store_answers(rows, task_id, call, responses)
         except TaskEnded:
             # Whatever was answered is not outstanding any more: ignored.
             return Complete({})
@@ -74,8 +82,9 @@ def cancel_task(rows: TaskTable, executions: Executions, cell: str) -> Method:
         task_id = _task_id(call, cell)
         try:
             task = rows.cancel(task_id, now_ms(), call.principal)
+            audit("cancel", task_id, call.principal)
         except UnknownTask:
-            raise _unknown() from None
+            raise _unknown("cancel", task_id, call) from None
         except TaskEnded as ended:
             if ended.task.status is not Status.CANCELLED:
                 return Complete({})
@@ -91,9 +100,7 @@ def cancel_task(rows: TaskTable, executions: Executions, cell: str) -> Method:
     return answer
 
 
-def _store_answers(
-    rows: TaskTable, task_id: str, principal: str, responses: dict[str, Any]
-) -> Task:
+def _store_answers(rows: TaskTable, task_id: str, call: Call, responses: dict[str, Any]) -> Task:
     """Store what answers an outstanding question, and ignore the rest.
 
     Returns the task as it is then. Raises TaskEnded, and ProtocolError for an answer that does not
@@ -102,13 +109,17 @@ def _store_answers(
     for _ in range(UPDATE_ATTEMPTS):
         now = now_ms()
         try:
-            task = rows.get(task_id, now, principal)
+            task = rows.get(task_id, now, call.principal)
             answers = {ask.id: new for ask in task.asks.values() if (new := ask.take(responses))}
             held = [answer for ask in task.asks.values() for answer in ask.answers.values()]
             check_size([*held, *(answer for new in answers.values() for answer in new.values())])
-            return rows.answer(task, answers, now) if answers else task
+            if not answers:
+                return task
+            task = rows.answer(task, answers, now)
+            audit("answer", task_id, call.principal)
+            return task
         except UnknownTask:
-            raise _unknown() from None
+            raise _unknown("answer", task_id, call) from None
         except InvalidAnswer as error:
             raise invalid_params(f"Invalid answer to {error}") from None
         except Conflict:
@@ -131,13 +142,13 @@ def _task_id(call: Call, cell: str) -> str:
     if not isinstance(task_id, str):
         raise invalid_params("params.taskId must be a string")
     if (home := cell_of(task_id)) is None:
-        raise _unknown()
+        raise invalid_params(UNKNOWN)
     if home != cell:
         # What the client knows anyway, for whoever set up the routes; whether it exists stays open.
         raise invalid_params("Task not found: its id is of another cell; route it by Mcp-Name")
     return task_id
 
 
-def _unknown() -> ProtocolError:
-    """The same words whether the task is unknown, expired or somebody else's."""
-    return invalid_params("Task not found: it never existed, or it has expired")
+def _unknown(action: Action, task_id: str, call: Call) -> ProtocolError:
+    audit(action, task_id, call.principal, refused=True)
+    return invalid_params(UNKNOWN)

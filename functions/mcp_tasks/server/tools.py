@@ -1,28 +1,22 @@
 """`tools/call` (server/tools.mdx, "Calling Tools"; tasks.md, "Task Creation").
 
-A tool runs within the request, or becomes a task: the row is written, then the execution is
-started, and only then the client is told.
+A tool runs within the request, or becomes a task (`creation.py`).
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger
 
 from ..protocol import headers
-from ..protocol.errors import ErrorCode, ProtocolError, invalid_params
+from ..protocol.errors import invalid_params
 from ..protocol.meta import RESERVED
 from ..registry.catalogue import Catalogue, ToolEntry
-from ..tasks.ids import new_task_id
-from ..tasks.rows import TaskEnded, TaskTable, UnknownTask
-from ..tasks.state import Status
-from ..tasks.task import Task, now_ms
-from ..workflows.executions import Executions, StartFailed
+from .authority import Authority
 from .call import Call, Complete, InputNeeded, Method, NeedsTasks, Outcome, TaskCreated
+from .creation import Creation
 from .rounds import Rounds
 from .running import guarded
 from .task_shapes import REQUIRED
@@ -30,25 +24,21 @@ from .task_shapes import REQUIRED
 if TYPE_CHECKING:
     from ..registry.tool import Tool
 
-MAX_INPUT_BYTES: Final = 256 * 1024
-"""What an execution accepts as input (Step Functions developer guide, "Quotas")."""
-
 logger = Logger()
 
 
 def call_tool(
     catalogue: Catalogue,
     rounds: Rounds,
-    rows: TaskTable,
-    executions: Executions,
-    state_machine_arn: Callable[[ToolEntry], str],
-    cell: str,
+    creation: Creation,
+    authority: Authority,
 ) -> Method:
     """The method `tools/call`."""
 
     def answer(call: Call) -> Outcome:
         entry, arguments = _requested(call, catalogue)
         logger.append_keys(tool=entry.name)
+        authority.check(call, entry.scopes)
         if entry.task == "required" and not call.takes_tasks:
             raise NeedsTasks(entry.name, REQUIRED)
 
@@ -64,16 +54,15 @@ def call_tool(
         try:
             if entry.task == "forbidden" or not call.takes_tasks:
                 return _run(tool, call, arguments, values, rounds)
+            if entry.asks_first and (task := creation.earlier(call, entry, arguments)):
+                return TaskCreated(task)
             answers = _asked_first(tool, call, arguments, values, rounds)
         except ToolError as error:
             return Complete(error_result(str(error)))
         if isinstance(answers, InputNeeded):
             return answers
         execution_input = _execution_input(entry, call, arguments, answers)
-        task = _new_task(entry, call, execution_input, state_machine_arn(entry), new_task_id(cell))
-        logger.append_keys(task_id=task.task_id)
-        _create(task, rows, executions)
-        return TaskCreated(task)
+        return TaskCreated(creation.create(call, entry, arguments, execution_input))
 
     return answer
 
@@ -157,48 +146,3 @@ def _execution_input(
     if not meta or entry.state_machine_arn is not None:
         return arguments
     return {**arguments, RESERVED: meta}
-
-
-def _new_task(
-    entry: ToolEntry,
-    call: Call,
-    execution_input: dict[str, Any],
-    state_machine_arn: str,
-    task_id: str,
-) -> Task:
-    # Byte-stable: a start that is repeated must carry the same input as the first.
-    text = json.dumps(execution_input, sort_keys=True, separators=(",", ":"))
-    if len(text) > MAX_INPUT_BYTES:
-        raise invalid_params(f"params.arguments exceed {MAX_INPUT_BYTES} bytes")
-    now = now_ms()
-    return Task(
-        task_id=task_id,
-        tool=entry.name,
-        principal=call.principal,
-        status=Status.WORKING,
-        created_at=now,
-        last_updated_at=now,
-        ttl_ms=entry.ttl_ms,
-        poll_interval_ms=entry.poll_interval_ms,
-        state_machine_arn=state_machine_arn,
-        accepts=call.client_can,
-        input=text,
-    )
-
-
-def _create(task: Task, rows: TaskTable, executions: Executions) -> None:
-    """Row first: once the execution runs, its reports and its end find the row."""
-    rows.create(task)
-    try:
-        executions.start(task.state_machine_arn, task.task_id, task.input or "{}")
-    except StartFailed as failed:
-        logger.error("StartExecution failed", error=str(failed), task_id=task.task_id)
-        message = "The task could not be started; the call can be repeated"
-        error = ProtocolError(ErrorCode.INTERNAL_ERROR, message)
-        with suppress(TaskEnded, UnknownTask):
-            rows.fail(task.task_id, error.as_error(), message, now_ms())
-        if failed.may_run:
-            # Best effort: should it run, its first report or question finds that its task is over.
-            with suppress(Exception):
-                executions.stop(task.state_machine_arn, task.task_id)
-        raise error from None

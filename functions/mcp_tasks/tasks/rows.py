@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from .attributes import from_attribute, to_attribute
+from .conditions import found_instead
 from .inputs import Ask, Kind, kinds, question
 from .state import Status, sources
 from .task import Task
@@ -84,9 +85,7 @@ class TaskTable:
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
         except ClientError as error:
-            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-                raise
-            found = task_of(_old(error))
+            found = task_of(found_instead(error))
             if (found.created_at, found.input) != (task.created_at, task.input):
                 raise Conflict(found) from None
 
@@ -99,10 +98,12 @@ class TaskTable:
             TableName=self._table, Key=_key(task_id), ConsistentRead=True
         )
         item = response.get("Item")
-        if item is None:
+        # Before anything else is done with it: to be told apart by time, somebody else's task would
+        # have to differ from none in more than what the call to DynamoDB takes.
+        if item is None or (principal is not None and item["principal"]["S"] != principal):
             raise UnknownTask(task_id)
         task = task_of(item)
-        if task.expired(now) or (principal is not None and task.principal != principal):
+        if task.expired(now):
             raise UnknownTask(task_id)
         return task
 
@@ -111,6 +112,29 @@ class TaskTable:
 
         Raises Busy when DynamoDB goes on leaving some out of its answers.
         """
+        items = self._read(task_ids)
+        found = (task_of(item) for item in items if item["principal"]["S"] == principal)
+        return {task.task_id: task for task in found if not task.expired(now)}
+
+    def live(self, task_ids: Iterable[str], now: int) -> dict[str, bool]:
+        """Whether each of up to 100 tasks is not over yet; what is not there is left out.
+
+        Raises Busy.
+        """
+        wanted = {
+            "ProjectionExpression": "taskId, #status, expiresAtMs",
+            "ExpressionAttributeNames": {"#status": "status"},
+        }
+        return {
+            item["taskId"]["S"]: not Status(item["status"]["S"]).terminal
+            and int(item["expiresAtMs"]["N"]) > now
+            for item in self._read(task_ids, wanted)
+        }
+
+    def _read(
+        self, task_ids: Iterable[str], options: Mapping[str, Any] | None = None
+    ) -> list[dict[str, Any]]:
+        """Up to 100 rows, those that there are."""
         keys = [_key(task_id) for task_id in task_ids]
         items: list[dict[str, Any]] = []
         for attempt in range(READ_ATTEMPTS):
@@ -118,18 +142,13 @@ class TaskTable:
                 break
             # An answer holds 16 MB at most, and what a busy table gives: the rest is asked again.
             time.sleep(attempt and 0.02 * 2**attempt)
-            request: Any = {self._table: {"Keys": keys, "ConsistentRead": True}}
+            request: Any = {self._table: {"Keys": keys, "ConsistentRead": True, **(options or {})}}
             response: Mapping[str, Any] = self._client.batch_get_item(RequestItems=request)
             items += response.get("Responses", {}).get(self._table, [])
             keys = response.get("UnprocessedKeys", {}).get(self._table, {}).get("Keys", [])
         if keys:
             raise Busy(f"{len(keys)} tasks could not be read")
-        found = map(task_of, items)
-        return {
-            task.task_id: task
-            for task in found
-            if not task.expired(now) and task.principal == principal
-        }
+        return items
 
     def report(self, task_id: str, message: str, now: int) -> None:
         """Set the status message.
@@ -177,6 +196,8 @@ class TaskTable:
     ) -> Task:
         """Store answers, by ask id and key, to questions that were outstanding in `task`.
 
+        They are the principal's, whose task it has to be, in the row as in `task`.
+
         The task works again when no question is left. Returns the task as written.
         Raises Conflict when the task's questions changed since it was read, TaskEnded, UnknownTask.
         """
@@ -199,6 +220,7 @@ class TaskTable:
             names=names,
             values={":seen": task.input_revision},
             status=Status.INPUT_REQUIRED if left else Status.WORKING,
+            principal=task.principal,
             revise_inputs=True,
         )
 
@@ -220,19 +242,19 @@ class TaskTable:
                 touch=False,
             )
 
-    def complete(self, task_id: str, result: dict[str, Any], now: int) -> None:
-        """End the task with the result of its tool call.
+    def complete(self, task_id: str, result: dict[str, Any], now: int) -> Task:
+        """End the task with the result of its tool call, and return it as it was written.
 
         Raises TaskEnded when another end came first, and UnknownTask.
         """
-        self._end(task_id, Status.COMPLETED, now, {"result": json.dumps(result)})
+        return self._end(task_id, Status.COMPLETED, now, {"result": json.dumps(result)})
 
-    def fail(self, task_id: str, error: dict[str, Any], message: str, now: int) -> None:
-        """End the task with a JSON-RPC error.
+    def fail(self, task_id: str, error: dict[str, Any], message: str, now: int) -> Task:
+        """End the task with a JSON-RPC error, and return it as it was written.
 
         Raises TaskEnded when another end came first, and UnknownTask.
         """
-        self._end(
+        return self._end(
             task_id, Status.FAILED, now, {"error": json.dumps(error), "statusMessage": message}
         )
 
@@ -330,9 +352,7 @@ class TaskTable:
             try:
                 response = self._client.update_item(**request)
             except ClientError as error:
-                if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-                    raise
-                refusal = _refusal(task_id, _old(error), now, principal)
+                refusal = _refusal(task_id, found_instead(error), now, principal)
                 if not (touch and isinstance(refusal, Conflict)) or (
                     refusal.task.last_updated_at <= now
                 ):
@@ -342,13 +362,6 @@ class TaskTable:
                 sent[":at"] = to_attribute(now)
             else:
                 return task_of(response["Attributes"])
-
-
-def _old(error: ClientError) -> dict[str, Any]:
-    """The row that a condition failed on; botocore's types do not know it."""
-    response: Mapping[str, Any] = error.response
-    item: dict[str, Any] = response.get("Item") or {}
-    return item
 
 
 def _refusal(task_id: str, item: dict[str, Any], now: int, principal: str | None) -> Exception:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..audit import audit
 from ..protocol.capabilities import required
 from ..protocol.errors import MissingCapability
 from ..tasks.forms import InvalidQuestion, check_form
@@ -40,10 +41,11 @@ def ask(event: Mapping[str, Any], rows: TaskTable, executions: Executions, now: 
             "The tool needs to ask the client", required(kinds(questions.values()))
         )
         try:
-            rows.fail(task_id, error.as_error(), error.message, now)
+            task = rows.fail(task_id, error.as_error(), error.message, now)
+            audit("end", task_id, task.principal, status=task.status.value)
         except (TaskEnded, UnknownTask):
             return "ended"
-        executions.stop(rows.get(task_id, now).state_machine_arn, task_id)
+        executions.stop(task.state_machine_arn, task_id)
         return "refused"
     return "asked"
 

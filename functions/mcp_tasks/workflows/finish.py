@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..audit import audit
 from ..registry.catalogue import Catalogue
 from ..tasks.rows import TaskEnded, TaskTable, UnknownTask
 from ..tasks.state import Status
@@ -42,12 +43,13 @@ def finish(
     ended = outcome(end, _as_result(task, catalogue))
     try:
         if isinstance(ended, Completed):
-            rows.complete(task_id, ended.result, now)
-            return Status.COMPLETED
-        rows.fail(task_id, ended.error, ended.message, now)
-        return Status.FAILED
+            task = rows.complete(task_id, ended.result, now)
+        else:
+            task = rows.fail(task_id, ended.error, ended.message, now)
     except (TaskEnded, UnknownTask):
         return None
+    audit("end", task_id, task.principal, status=task.status.value)
+    return task.status
 
 
 def _as_result(task: Task, catalogue: Catalogue) -> Callable[[Any], dict[str, Any]]:

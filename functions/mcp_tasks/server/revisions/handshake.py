@@ -16,7 +16,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from ...protocol import meta
-from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
+from ...protocol.errors import HTTP_STATUS, ErrorCode, ProtocolError, invalid_params
 from ...protocol.headers import Headers
 from ...protocol.jsonrpc import Request
 from ...protocol.notifications import LOG_LEVELS
@@ -32,6 +32,7 @@ from ..call import (
     Outcome,
     ResourceNotFound,
 )
+from ..caller import Caller
 from ..carrier import Carrier
 from ..lists import list_methods
 from ..stream import Stream
@@ -97,7 +98,7 @@ class HandshakeRevision(Revision):
         """The code for a tool that only runs as a task: that of an unknown tool."""
         return ErrorCode.INVALID_PARAMS
 
-    def read(self, request: Request, headers: Headers, principal: str, carrier: Carrier) -> Call:
+    def read(self, request: Request, headers: Headers, caller: Caller, carrier: Carrier) -> Call:
         """`_meta` is optional."""
         about = request.params.get("_meta", {})
         if not isinstance(about, dict):
@@ -105,7 +106,8 @@ class HandshakeRevision(Revision):
         return Call(
             method=request.method,
             params=request.params,
-            principal=principal,
+            principal=caller.principal,
+            scopes=caller.scopes,
             stream=Stream(carrier.send, meta.progress_token(about), LOG_LEVEL),
             carrier=carrier,
             request_id=request.id,
@@ -121,7 +123,8 @@ class HandshakeRevision(Revision):
     def refusal(self, error: ProtocolError) -> ProtocolError:
         """Errors of requests travel with HTTP 200: an older client takes a 404 for a lost session.
 
-        Those of the transport keep their status: a body that is no request, a forbidden Origin.
+        Those of the transport keep their status: a body that is no request, a forbidden Origin, a
+        limit that is reached.
         """
         if isinstance(error, NeedsTasks):
             return _error(self.needs_tasks(), f"{error.message}; 2026-07-28 has them")
@@ -130,7 +133,7 @@ class HandshakeRevision(Revision):
         if isinstance(error, CannotAsk):
             message = f"This needs to ask the client, which {self.version} cannot do here"
             return _error(ErrorCode.INVALID_REQUEST, f"{message}; 2026-07-28 can")
-        if error.code in ERRORS_OF_REQUESTS:
+        if error.code in ERRORS_OF_REQUESTS and error.status == HTTP_STATUS[ErrorCode(error.code)]:
             return _error(error.code, error.message, error.data)
         return error
 

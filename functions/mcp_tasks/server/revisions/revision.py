@@ -11,6 +11,7 @@ from ...protocol.errors import ErrorCode, ProtocolError
 from ...protocol.headers import Headers
 from ...protocol.jsonrpc import Request
 from ..call import Call, MethodTable, Outcome
+from ..caller import Caller
 from ..carrier import Carrier
 from ..offer import Offer
 
@@ -43,7 +44,7 @@ class Revision(ABC):
         """The methods, by their names in this revision."""
 
     @abstractmethod
-    def read(self, request: Request, headers: Headers, principal: str, carrier: Carrier) -> Call:
+    def read(self, request: Request, headers: Headers, caller: Caller, carrier: Carrier) -> Call:
         """Check what this revision requires of every request. Raises ProtocolError."""
 
     @abstractmethod
@@ -55,10 +56,10 @@ class Revision(ABC):
         """An error as this revision puts it: its code, its data, its HTTP status."""
 
     def result(
-        self, request: Request, headers: Headers, principal: str, carrier: Carrier
+        self, request: Request, headers: Headers, caller: Caller, carrier: Carrier
     ) -> dict[str, Any]:
         """Answer a request. Raises ProtocolError."""
-        call = self.read(request, headers, principal, carrier)
+        call = self.read(request, headers, caller, carrier)
         if call.trace:
             logger.append_keys(**call.trace)
         method = self.prepare().get(request.method)

@@ -12,10 +12,12 @@ from ...protocol import meta
 from ...protocol.capabilities import askable
 from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
 from ...protocol.headers import Headers
+from ...protocol.idempotency import idempotency_key
 from ...protocol.jsonrpc import Request
 from ...registry.catalogue import Entry
 from ...tasks.inputs import Kind
 from ..call import Call, Complete, InputNeeded, MethodTable, Outcome
+from ..caller import Caller
 from ..carrier import Carrier
 from ..input_requests import input_requests
 from ..lists import FRESH_MS, list_methods
@@ -52,7 +54,7 @@ class Revision20260728(Revision):
             "subscriptions/listen": offer.listen,
         }
 
-    def read(self, request: Request, headers: Headers, principal: str, carrier: Carrier) -> Call:
+    def read(self, request: Request, headers: Headers, caller: Caller, carrier: Carrier) -> Call:
         """`_meta`, then the headers that repeat the body, then the version."""
         about = meta.read(request.params)
         mirrored_headers.check(request, about, headers)
@@ -61,13 +63,15 @@ class Revision20260728(Revision):
         return Call(
             method=request.method,
             params=request.params,
-            principal=principal,
+            principal=caller.principal,
+            scopes=caller.scopes,
             stream=Stream(carrier.send, about.progress_token, about.log_level),
             carrier=carrier,
             request_id=request.id,
             client_can=frozenset(map(Kind, askable(about.capabilities))),
             takes_tasks=about.declares_extension(EXTENSION),
             mirrors=headers,
+            idempotency_key=idempotency_key(headers, request.params["_meta"]),
             trace=about.trace,
             **_earlier_round(request.params),
         )
