@@ -28,6 +28,7 @@ from infra.profile import LOCAL
 from tests.integration.aws import client_of
 from tests.integration.client import Client, accept
 from tests.integration.listening import Listen
+from tests.limits import RAISED
 
 TOOLS = ROOT / "functions" / "tools"
 WARM_UP, REQUESTS, CREATES = 30, 300, 60
@@ -167,7 +168,7 @@ def main() -> int:
     """Print the figures; the exit code tells whether the targets were met."""
     running = emulators.start("bench")
     try:
-        stack = deploy(running, TOOLS)
+        stack = deploy(running, TOOLS, context=RAISED)
         figures = {**measure(stack), **push(stack)}
     finally:
         running.stop()

@@ -15,6 +15,7 @@ from infra.local.deployment import LocalStack, deploy
 from infra.local.emulator import Emulator
 from tests.integration.aws import client_of
 from tests.integration.legacy import create_legacy_report
+from tests.limits import RAISED
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -47,9 +48,9 @@ def _deployments(emulator: Emulator, aws: Any) -> Iterator[dict[str, Future[Loca
     conformance = ROOT / "tests" / "conformance" / "tools"
     with ThreadPoolExecutor(2) as pool:
         yield {
-            "stack": pool.submit(deploy, emulator, tools, "mcp-test"),
+            "stack": pool.submit(deploy, emulator, tools, "mcp-test", RAISED),
             "conformance": pool.submit(
-                deploy, emulator, conformance, "mcp-conformance", {"cell": "c2"}
+                deploy, emulator, conformance, "mcp-conformance", {"cell": "c2", **RAISED}
             ),
         }
 

@@ -27,6 +27,7 @@ from infra.local.gateway import Gateway, deployed
 from tests.integration.aws import client_of
 from tests.integration.client import Client
 from tests.integration.listening import Listen
+from tests.limits import RAISED
 
 TOOLS = ROOT / "tests" / "integration" / "tools"
 CREATED = 1
@@ -126,7 +127,7 @@ def main() -> int:
     options = parser.parse_args()
     running = emulators.start("soak")
     try:
-        stack = deploy(running, Path(TOOLS), "mcp-soak")
+        stack = deploy(running, Path(TOOLS), "mcp-soak", {**RAISED, "max_tasks": "0"})
         aws = client_of(running)
         return 1 if soak(stack, aws, options.listens, options.tasks, options.seconds) else 0
     finally:
