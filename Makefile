@@ -6,9 +6,13 @@ LOCAL = $(PYTHON) -m infra.local
 # What `cdk` finds first: this repository's Python, Node and CDK CLI.
 export NODE_USE_SYSTEM_CA = 1
 IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$$PATH"
-CONTEXT = $(foreach key,auth cell stack origins hosts streaming domain priority access_log,$(if $($(key)),-c $(key)=$($(key))))
+# What `infra/app.py` describes, as `key=value`: of AWS and of the emulator, and of AWS alone.
+CHOICES = auth issuer audience scopes cell origins hosts max_tasks max_creations max_polls max_listens max_body max_arguments max_depth max_ttl_days rate burst
+ON_AWS = stack url streaming domain priority access_log encryption
+context = $(foreach key,$(1),$(if $($(key)),-c '$(key)=$($(key))'))
+CONTEXT = $(call context,$(CHOICES) $(ON_AWS))
 
-.PHONY: help demo up down test conformance bench soak lint synth bootstrap deploy destroy lock clean python
+.PHONY: help demo up down test conformance bench soak audit lint synth bootstrap deploy destroy lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -17,8 +21,12 @@ help: ## This list
 demo: python ## Everything at once: emulator, deploy, a client that drives it, and the end
 	@$(LOCAL) demo $(if $(ASK),--ask)
 
-up: python ## The stack on an emulator, left running [TOOLS=folder] [PORT=n] [STREAMING=true]
-	@$(LOCAL) up --tools $(TOOLS) $(if $(PORT),--port $(PORT)) $(if $(STREAMING),--streaming $(STREAMING))
+up: auth = $(AUTH)
+up: issuer = $(ISSUER)
+up: audience = $(AUDIENCE)
+up: scopes = $(SCOPES)
+up: python ## The stack on an emulator, left running [TOOLS=folder] [PORT=n] [STREAMING=true] [AUTH=oauth ISSUER= AUDIENCE= SCOPES=] [key=value of infra/app.py]
+	@$(LOCAL) up --tools $(TOOLS) $(if $(PORT),--port $(PORT)) $(if $(STREAMING),--streaming $(STREAMING)) $(call context,$(CHOICES))
 
 down: python ## Stop what `make up` left running
 	@$(LOCAL) down
@@ -39,11 +47,15 @@ soak: python ## 50 listens with 10 tasks each for two minutes: sent, delivered, 
 	@$(LOCAL) prepare --tests
 	@$(IN_ENV) python -m tests.soak $(ARGS)
 
+audit: python ## Ask the advisory services about every locked package, and renew tests/audit/advisories.json
+	@$(LOCAL) prepare --tests
+	@$(IN_ENV) python -m tests.audit.live
+
 lint: python ## Format, lint and types
 	@$(LOCAL) prepare --tests
 	@$(IN_ENV) ruff format --check . && $(IN_ENV) ruff check . && $(IN_ENV) mypy
 
-synth: python ## The CloudFormation template for AWS, checked by cdk-nag and cfn-lint
+synth: python ## The CloudFormation template for AWS, checked by cdk-nag and cfn-lint [as deploy]
 	@$(LOCAL) prepare --tests
 	@$(IN_ENV) cdk synth --quiet $(CONTEXT) && $(IN_ENV) cfn-lint cdk.out/*.template.json && \
 		echo "cdk.out holds the template; cdk-nag and cfn-lint found nothing"
@@ -52,13 +64,14 @@ bootstrap: python ## Prepare the account and region of your credentials for the 
 	@$(LOCAL) prepare
 	@$(IN_ENV) cdk bootstrap
 
-deploy: python ## Deploy to the account of your credentials [auth=iam|none] [stack=] [cell=] [origins=] [hosts=] [streaming=true] [domain=] [priority=] [access_log=on]
+deploy: python ## Deploy to the account of your credentials: auth=oauth|iam|none [issuer= audience= scopes=] [key=value of infra/app.py]
 	@$(LOCAL) prepare
 	@$(IN_ENV) cdk deploy --require-approval broadening $(CONTEXT)
 
+# Only its name counts, and the CDK builds the stack anyway: the local one needs no other choice.
 destroy: python ## Remove the stack from the account of your credentials [stack=]
 	@$(LOCAL) prepare
-	@$(IN_ENV) cdk destroy $(CONTEXT)
+	@$(IN_ENV) cdk destroy -c profile=local $(call context,stack)
 
 lock: python ## Renew the lock files from pyproject.toml
 	@$(LOCAL) prepare --tests

@@ -10,7 +10,9 @@ from constructs import Construct
 
 from mcp_tasks.registry.catalogue import Catalogue
 
+from .authorizer import Authorizer
 from .bundle import ROOT
+from .callers import CallersTable
 from .carrier import BUFFERED, STREAMED, Carrier
 from .functions import FunctionCode
 from .gateway import Gateway
@@ -30,6 +32,13 @@ LISTENING: Final = (
     "dynamodb:BatchWriteItem",
 )
 """What a listen does with its mailbox."""
+COUNTING: Final = (
+    "dynamodb:GetItem",
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+    "dynamodb:DeleteItem",
+)
+"""What limits and idempotency keys do with a caller's items."""
 
 
 class McpApi(Construct):
@@ -42,19 +51,21 @@ class McpApi(Construct):
         code: FunctionCode,
         table: TasksTable,
         mailboxes: MailboxesTable,
+        callers: CallersTable,
         workflows: ToolWorkflows,
         catalogue: Catalogue,
         settings: Settings,
+        authorizer: Authorizer | None,
     ) -> None:
         super().__init__(scope, construct_id)
         carrier = STREAMED if settings.streaming and not settings.listens_apart else BUFFERED
-        state_key = StateKey(self, "StateKey")
+        state_key = StateKey(self, "StateKey", code.encryption)
         function = code.function(
             self,
             "api",
             description="Answers MCP requests",
             environment={
-                **server_environment(table, mailboxes, settings, carrier),
+                **server_environment(table, mailboxes, callers, settings, carrier),
                 "STATE_MACHINE_PREFIX": workflows.arn_prefix,
                 "STATE_KEY_SECRET": state_key.arn,
             },
@@ -69,6 +80,7 @@ class McpApi(Construct):
             "dynamodb:UpdateItem",
         )
         mailboxes.grant(function, *LISTENING)
+        callers.grant(function, *COUNTING)
         # SendTaskSuccess is checked against the token's state machine, though the authorization
         # reference lists no resource for it; the CDK's `grant_task_response` relies on it, too.
         allow(
@@ -78,8 +90,10 @@ class McpApi(Construct):
         )
         allow_executions(function, ["states:StopExecution"], workflows.executions)
         self._allow_what_runs_here(function, catalogue)
-        allow(function, ["secretsmanager:GetSecretValue"], [state_key.arn])
-        self.gateway = Gateway(self, settings.stack, function, carrier, settings)
+        state_key.allow_reading(function)
+        self.gateway = Gateway(
+            self, settings.stack, function, carrier, settings, authorizer, code.encryption
+        )
 
     def _allow_what_runs_here(self, function: lambda_.Function, catalogue: Catalogue) -> None:
         """What the code declares that runs within requests, and not in a worker of its own."""
@@ -93,15 +107,24 @@ class McpApi(Construct):
 
 
 def server_environment(
-    table: TasksTable, mailboxes: MailboxesTable, settings: Settings, carrier: Carrier
+    table: TasksTable,
+    mailboxes: MailboxesTable,
+    callers: CallersTable,
+    settings: Settings,
+    carrier: Carrier,
 ) -> dict[str, str]:
     """What the server's code reads, whichever methods it answers."""
     return {
         "TASKS_TABLE": table.name,
         "MAILBOXES_TABLE": mailboxes.name,
+        "CALLERS_TABLE": callers.name,
         "CELL": settings.cell,
         "SERVER_NAME": settings.stack,
         "SERVER_VERSION": VERSION,
+        "AUTH": settings.auth,
+        "SCOPES": " ".join(settings.oauth.scopes) if settings.oauth else "",
+        "RESOURCE_METADATA": "",  # the gateway's to say, if it serves any
+        "LIMITS": settings.limits.to_json(),
         "ALLOWED_ORIGINS": " ".join(settings.allowed_origins),
         "ALLOWED_HOSTS": " ".join(settings.allowed_hosts),
         **carrier.environment,

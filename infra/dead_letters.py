@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
+
+from .encryption import Encryption
 
 RETENTION = Duration.days(14)
 """SQS's longest. A message keeps the time at which it came into the queue that it failed in."""
@@ -14,7 +17,9 @@ RETENTION = Duration.days(14)
 class DeadLetterQueue(sqs.Queue):
     """Encrypted, over TLS only. Its alarm does nothing: whom it tells is the deployer's choice."""
 
-    def __init__(self, scope: Construct, construct_id: str, alarm_description: str) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, encryption: Encryption, alarm_description: str
+    ) -> None:
         super().__init__(
             scope,
             construct_id,
@@ -22,6 +27,8 @@ class DeadLetterQueue(sqs.Queue):
             enforce_ssl=True,
             retention_period=RETENTION,
         )
+        self._encryption = encryption
+        encryption.encrypt_queue(self)
         messages = self.metric_approximate_number_of_messages_visible(
             period=Duration.minutes(1), statistic="Maximum"
         )
@@ -35,3 +42,8 @@ class DeadLetterQueue(sqs.Queue):
             # SQS tells nothing of a queue that nobody uses.
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
+
+    def allow_sending(self, grantee: iam.IGrantable) -> None:
+        """Let it send what it could not handle."""
+        self.grant(grantee, "sqs:SendMessage")
+        self._encryption.allow_sending(grantee)

@@ -42,6 +42,7 @@ class DeliverFunction(Construct):
         undelivered = DeadLetterQueue(
             self,
             "Undelivered",
+            code.encryption,
             "Changes of tasks did not reach those who listen for them, in more than eight hours",
         )
         queue = sqs.Queue(
@@ -55,6 +56,7 @@ class DeliverFunction(Construct):
                 queue=undelivered, max_receive_count=MAX_RECEIVES
             ),
         )
+        code.encryption.encrypt_queue(queue)
         task_events.on_change(
             self,
             "TaskChanged",
@@ -80,6 +82,7 @@ class DeliverFunction(Construct):
             ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"],
             [queue.queue_arn],
         )
+        code.encryption.allow_receiving(function)
         function.add_event_source_mapping(
             "Queue",
             event_source_arn=queue.queue_arn,

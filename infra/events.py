@@ -9,6 +9,8 @@ from constructs import Construct
 
 from mcp_tasks.notifications.bus import DETAIL_TYPE, SOURCE
 
+from .encryption import Encryption
+
 
 class TaskEvents(Construct):
     """An EventBridge bus of the stack's own: rules of others on it hear of nothing else.
@@ -17,13 +19,14 @@ class TaskEvents(Construct):
     delivered is in `deliver`'s dead-letter queue for 14 days, though.
     """
 
-    def __init__(self, scope: Construct, construct_id: str) -> None:
+    def __init__(self, scope: Construct, construct_id: str, encryption: Encryption) -> None:
         super().__init__(scope, construct_id)
         self._bus = events.EventBus(
             self,
             "Bus",
             event_bus_name=Stack.of(self).stack_name,
             description="Every change of every task",
+            kms_key=encryption.key,
         )
 
     @property

@@ -33,6 +33,7 @@ class FinishFunction(Construct):
         undelivered = DeadLetterQueue(
             self,
             "Undelivered",
+            code.encryption,
             "Executions ended, and their tasks were not told",
         )
         acknowledge(
@@ -47,7 +48,8 @@ class FinishFunction(Construct):
         )
         table.grant(function, "dynamodb:GetItem", "dynamodb:UpdateItem")
         allow_executions(function, ["states:DescribeExecution"], workflows.executions)
-        undelivered.grant(function, "sqs:SendMessage")
+        code.encryption.allow_reading_executions(function, workflows.own)
+        undelivered.allow_sending(function)
         # The function failed three times: throttled, or a fault of ours. (The CDK's own destination
         # construct would allow more than to send.)
         lambda_.CfnEventInvokeConfig(

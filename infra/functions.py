@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from .encryption import Encryption
+from .log_groups import log_group
 from .nag import acknowledge
 from .profile import Profile
-
-LOG_RETENTION = logs.RetentionDays.ONE_MONTH
 
 
 class FunctionCode:
     """The bundle, from which every function takes its handler."""
 
-    def __init__(self, folder: Path, profile: Profile) -> None:
+    def __init__(self, folder: Path, profile: Profile, encryption: Encryption) -> None:
         self._code = lambda_.Code.from_asset(str(folder))
         self._profile = profile
+        self.encryption = encryption
 
     def function(
         self,
@@ -35,11 +35,9 @@ class FunctionCode:
         memory_mb: int = 512,
     ) -> lambda_.Function:
         """A function of the bundle's `<handler>/handler.py`, which may do nothing but log."""
-        log_group = logs.LogGroup(
-            scope, "Logs", retention=LOG_RETENTION, removal_policy=RemovalPolicy.DESTROY
-        )
+        logs = log_group(scope, "Logs", self.encryption)
         role = iam.Role(scope, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
-        log_group.grant_write(role)
+        logs.grant_write(role)
         function = lambda_.Function(
             scope,
             "Function",
@@ -51,7 +49,7 @@ class FunctionCode:
             timeout=timeout,
             memory_size=memory_mb,
             role=role,
-            log_group=log_group,
+            log_group=logs,
             reserved_concurrent_executions=self._profile.reserved_concurrency,
             environment={
                 "POWERTOOLS_SERVICE_NAME": handler,
@@ -59,6 +57,8 @@ class FunctionCode:
                 "POWERTOOLS_LOGGER_LOG_EVENT": "false",
                 **environment,
             },
+            # Lambda decrypts it by a grant that it makes for the role itself.
+            environment_encryption=self.encryption.key,
         )
         acknowledge(
             function,

@@ -5,40 +5,29 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import Stack
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from .authorizer import Authorizer
 from .carrier import Carrier
-from .functions import LOG_RETENTION
+from .encryption import Encryption
+from .gateway_errors import answer_in_json_rpc, challenge_callers
+from .log_groups import log_group
+from .metadata import PATH as METADATA_PATH
+from .metadata import serve_metadata
 from .nag import acknowledge
-from .settings import Settings
+from .settings import ENDPOINT, Settings
 
 STAGE: Final = "v1"
 
-INVALID_REQUEST: Final = -32600
-INTERNAL_ERROR: Final = -32603
-
-Type = apigateway.ResponseType
-
-GATEWAY_ERRORS: Final = {
-    "Throttled": (Type.THROTTLED, "429", INTERNAL_ERROR, "Too many requests; try again later"),
-    "TooLarge": (Type.REQUEST_TOO_LARGE, "413", INVALID_REQUEST, "The body is too large"),
-    "TimedOut": (
-        Type.INTEGRATION_TIMEOUT,
-        "504",
-        INTERNAL_ERROR,
-        "The call took longer than a request may; a client that declares the tasks extension can "
-        "run it as a task",
-    ),
-}
-"""Name -> type, HTTP status, JSON-RPC error code and message of what the gateway answers itself."""
-
 
 class Gateway(Construct):
-    """A regional REST API: POST /mcp calls the function; GET and DELETE are 405 without one."""
+    """A regional REST API: POST /mcp calls the function; GET and DELETE are 405 without one.
+
+    With an authorizer, it also serves the metadata that leads clients to its tokens' issuer.
+    """
 
     stage: Final = STAGE
 
@@ -46,9 +35,11 @@ class Gateway(Construct):
         self,
         scope: Construct,
         name: str,
-        function: lambda_.IFunction,
+        function: lambda_.Function,
         carrier: Carrier,
         settings: Settings,
+        authorizer: Authorizer | None,
+        encryption: Encryption,
     ) -> None:
         super().__init__(scope, "Gateway")
         api = apigateway.RestApi(
@@ -58,34 +49,42 @@ class Gateway(Construct):
             endpoint_types=[apigateway.EndpointType.REGIONAL],
             deploy_options=apigateway.StageOptions(
                 stage_name=STAGE,
-                throttling_rate_limit=500,
-                throttling_burst_limit=1000,
-                **(self._access_log() if settings.access_log else {}),
+                throttling_rate_limit=settings.throttle.rate,
+                throttling_burst_limit=settings.throttle.burst,
+                **(self._access_log(settings, encryption) if settings.access_log else {}),
             ),
         )
-        mcp = api.root.add_resource("mcp")
-        _post(mcp, function, carrier, settings)
+        base = _base_url(api, settings)
+        self.url = base + ENDPOINT
+        mcp = api.root.add_resource(ENDPOINT.strip("/"))
+        _post(mcp, function, carrier, settings, authorizer.of(self) if authorizer else None)
         _not_allowed(mcp, "GET")
         _not_allowed(mcp, "DELETE")
-        _answer_in_json_rpc(api)
+        answer_in_json_rpc(api)
+        if settings.oauth and authorizer:
+            metadata = base + METADATA_PATH
+            challenge_callers(api, metadata, settings.oauth.scopes)
+            serve_metadata(api, self.url, settings.stack, settings.oauth)
+            for challenging in (function, authorizer.function):
+                challenging.add_environment("RESOURCE_METADATA", metadata)
         self._accept_findings(api, settings)
-        self.url = api.url_for_path("/mcp")
         self.rest_api_id = api.rest_api_id
         self.deployed_stage = api.deployment_stage.stage_name
         """The stage's name for a resource that must not exist before the stage does."""
 
-    def _access_log(self) -> dict[str, Any]:
-        group = logs.LogGroup(
-            self, "AccessLog", retention=LOG_RETENTION, removal_policy=RemovalPolicy.DESTROY
-        )
+    def _access_log(self, settings: Settings, encryption: Encryption) -> dict[str, Any]:
+        group = log_group(self, "AccessLog", encryption)
+        field = apigateway.AccessLogField
         fields = {
-            "requestId": apigateway.AccessLogField.context_request_id(),
-            "requestTime": apigateway.AccessLogField.context_request_time(),
-            "caller": apigateway.AccessLogField.context_identity_user_arn(),
-            "ip": apigateway.AccessLogField.context_identity_source_ip(),
-            "httpMethod": apigateway.AccessLogField.context_http_method(),
-            "path": apigateway.AccessLogField.context_path(),
-            "status": apigateway.AccessLogField.context_status(),
+            "requestId": field.context_request_id(),
+            "requestTime": field.context_request_time(),
+            "caller": field.context_authorizer_principal_id()
+            if settings.oauth
+            else field.context_identity_user_arn(),
+            "ip": field.context_identity_source_ip(),
+            "httpMethod": field.context_http_method(),
+            "path": field.context_path(),
+            "status": field.context_status(),
             "responseType": "$context.error.responseType",
         }
         return {
@@ -117,24 +116,42 @@ class Gateway(Construct):
         )
 
 
+def _base_url(api: apigateway.RestApi, settings: Settings) -> str:
+    """What clients' URLs of this server begin with.
+
+    API Gateway's own name for it is put together here: what refers to the deployment's stage comes
+    after all of the API's methods, and so after the functions that are to know this URL.
+    """
+    if settings.url:
+        return settings.url.removesuffix(ENDPOINT)
+    if settings.domain:
+        return f"https://{settings.domain}"
+    stack = Stack.of(api)
+    return f"https://{api.rest_api_id}.execute-api.{stack.region}.{stack.url_suffix}/{STAGE}"
+
+
 def _post(
     resource: apigateway.Resource,
     function: lambda_.IFunction,
     carrier: Carrier,
     settings: Settings,
+    authorizer: apigateway.RequestAuthorizer | None,
 ) -> None:
-    iam = settings.auth == "iam"
+    kinds = apigateway.AuthorizationType
     method = resource.add_method(
         "POST",
         apigateway.LambdaIntegration(function, allow_test_invoke=False, **carrier.integration),
-        authorization_type=apigateway.AuthorizationType.IAM
-        if iam
-        else apigateway.AuthorizationType.NONE,
+        authorization_type={"oauth": kinds.CUSTOM, "iam": kinds.IAM, "none": kinds.NONE}[
+            settings.auth
+        ],
+        authorizer=authorizer,
     )
-    if not iam:
+    if settings.auth == "none":
         acknowledge(method, "AwsSolutions-APIG4", "-c auth=none asks for an open server")
     acknowledge(
-        method, "AwsSolutions-COG4", "Callers sign with SigV4, or -c auth=none asks for anybody"
+        method,
+        "AwsSolutions-COG4",
+        "Who may call is the deployer's choice (-c auth=), and tokens may be any OIDC issuer's",
     )
 
 
@@ -160,25 +177,3 @@ def _not_allowed(resource: apigateway.Resource, http_method: str) -> None:
     )
     for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
         acknowledge(method, rule, "405 for everybody: there is nothing to authorize")
-
-
-def _answer_in_json_rpc(api: apigateway.RestApi) -> None:
-    """Errors of the gateway as JSON-RPC; it does not know the request's id.
-
-    The two defaults stand for all types that have no response of their own, each with the status
-    that API Gateway gives it: 401, 403, 404, 415, 500, 502 and so on.
-    """
-    for name, (kind, status, code, message) in GATEWAY_ERRORS.items():
-        api.add_gateway_response(
-            name, type=kind, status_code=status, templates=_error(code, json.dumps(message))
-        )
-    refused = _error(INVALID_REQUEST, "$context.error.messageString")
-    api.add_gateway_response("Refused", type=Type.DEFAULT_4_XX, templates=refused)
-    failed = _error(INTERNAL_ERROR, json.dumps("Internal error"))
-    api.add_gateway_response("Failed", type=Type.DEFAULT_5_XX, templates=failed)
-
-
-def _error(code: int, message: str) -> dict[str, str]:
-    """`message` is JSON, or one of API Gateway's variables that holds JSON."""
-    error = f'{{"code": {code}, "message": {message}}}'
-    return {"application/json": f'{{"jsonrpc": "2.0", "error": {error}}}'}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from constructs import Construct
 
 from .api import LISTENING, server_environment
+from .authorizer import Authorizer
+from .callers import CallersTable
 from .carrier import STREAMED
 from .functions import FunctionCode
 from .gateway import Gateway
@@ -27,7 +29,9 @@ class ListenApi(Construct):
         code: FunctionCode,
         table: TasksTable,
         mailboxes: MailboxesTable,
+        callers: CallersTable,
         settings: Settings,
+        authorizer: Authorizer | None,
     ) -> None:
         super().__init__(scope, construct_id)
         # It mostly waits: what it costs is its memory, for as long as a listen lasts.
@@ -35,10 +39,19 @@ class ListenApi(Construct):
             self,
             "api",
             description="Answers MCP listens as a stream",
-            environment=server_environment(table, mailboxes, settings, STREAMED),
+            environment=server_environment(table, mailboxes, callers, settings, STREAMED),
             timeout=STREAMED.timeout,
             memory_mb=512,
         )
         table.grant(function, "dynamodb:GetItem", "dynamodb:BatchGetItem")
         mailboxes.grant(function, *LISTENING)
-        self.gateway = Gateway(self, f"{settings.stack}-listens", function, STREAMED, settings)
+        callers.grant(function, "dynamodb:GetItem", "dynamodb:UpdateItem")
+        self.gateway = Gateway(
+            self,
+            f"{settings.stack}-listens",
+            function,
+            STREAMED,
+            settings,
+            authorizer,
+            code.encryption,
+        )

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Literal
+
+from mcp_tasks.server.caller import Auth
 
 from .bundle import Target
-
-Auth = Literal["iam", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +22,10 @@ class Profile:
     name: str
     target: Target
     """What the functions' code is built for."""
-    auth: Auth
-    """Who may call, unless `-c auth=` says otherwise."""
+    auth: Auth | None
+    """Who may call, unless `-c auth=` says otherwise; None where it must say."""
+    loopback: bool
+    """Whether servers of this machine may be named, by http: an issuer of access tokens."""
     allowed_origins: tuple[str, ...]
     """The browsers' pages that may call, besides those of `-c origins=`."""
     allowed_hosts: tuple[str, ...]
@@ -38,8 +39,9 @@ class Profile:
 AWS = Profile(
     name="aws",
     target=Target(python=(3, 13), architecture="aarch64"),
-    # Nobody gets in by default: an open server must be asked for.
-    auth="iam",
+    # No way in is the default: each has to be asked for by its name.
+    auth=None,
+    loopback=False,
     allowed_origins=(),
     # API Gateway itself only answers to names that lead to the API; -c hosts= narrows them.
     allowed_hosts=(),
@@ -53,6 +55,7 @@ LOCAL = Profile(
     target=Target(python=(sys.version_info[0], sys.version_info[1]), architecture=None),
     # The emulator listens on 127.0.0.1: whoever can call it can do all else here, too.
     auth="none",
+    loopback=True,
     # Pages of this machine: nobody else can reach a server that listens on 127.0.0.1.
     allowed_origins=("http://localhost:*", "http://127.0.0.1:*"),
     # A name that somebody else owns and lets resolve to this machine is not one of them.

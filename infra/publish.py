@@ -12,7 +12,6 @@ from constructs import Construct
 from .dead_letters import DeadLetterQueue
 from .events import TaskEvents
 from .functions import FunctionCode
-from .grants import allow
 from .nag import acknowledge
 from .table import TasksTable
 
@@ -49,27 +48,17 @@ class PublishFunction(Construct):
             environment={"EVENT_BUS": task_events.name},
             timeout=Duration.seconds(30),
         )
-        # All four on the stream itself, as in DynamoDB's own tutorial ("DynamoDB Streams and Lambda
-        # triggers"). The CDK's event source would allow to list the streams of all tables.
-        allow(
-            function,
-            [
-                "dynamodb:DescribeStream",
-                "dynamodb:GetRecords",
-                "dynamodb:GetShardIterator",
-                "dynamodb:ListStreams",
-            ],
-            [table.stream_arn],
-        )
+        table.allow_reading_stream(function)
         task_events.allow_publishing(function)
         unpublished = DeadLetterQueue(
             self,
             "Unpublished",
+            code.encryption,
             "Changes of tasks were not published for an hour, and given up on; the message says "
             "where they are in the table's stream, which keeps them for a day",
         )
         acknowledge(unpublished, "AwsSolutions-SQS3", "A dead-letter queue itself, of a stream")
-        unpublished.grant(function, "sqs:SendMessage")
+        unpublished.allow_sending(function)
         lambda_.CfnEventSourceMapping(
             self,
             "Changes",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aws_cdk import CfnOutput, Stack, Tags
+from aws_cdk import Annotations, CfnOutput, Stack, Tags
 from constructs import Construct
 
 from mcp_tasks.registry.catalogue import Catalogue
 
 from .api import McpApi
 from .ask import AskFunction
+from .authorizer import Authorizer
+from .callers import CallersTable
 from .deliver import DeliverFunction
+from .encryption import Encryption
 from .events import TaskEvents
 from .finish import FinishFunction
 from .functions import FunctionCode
@@ -31,28 +34,51 @@ class McpTasksStack(Stack):
         self, scope: Construct, settings: Settings, catalogue: Catalogue, bundle: Path
     ) -> None:
         super().__init__(scope, settings.stack, description="Workflow-backed MCP server")
-        code = FunctionCode(bundle, settings.profile)
-        table = TasksTable(self, "Tasks")
-        mailboxes = MailboxesTable(self, "Mailboxes")
+        encryption = Encryption(self, "Encryption", settings.encryption)
+        code = FunctionCode(bundle, settings.profile, encryption)
+        table = TasksTable(self, "Tasks", encryption)
+        mailboxes = MailboxesTable(self, "Mailboxes", encryption)
+        callers = CallersTable(self, "Callers", encryption)
         ask = AskFunction(self, "Ask", code, table)
         workflows = ToolWorkflows(self, "Tools", code, table, ask, catalogue, settings.cell)
         FinishFunction(self, "Finish", code, table, workflows)
-        task_events = TaskEvents(self, "Events")
+        task_events = TaskEvents(self, "Events", encryption)
         PublishFunction(self, "Publish", code, table, task_events)
         DeliverFunction(self, "Deliver", code, mailboxes, task_events)
-        api = McpApi(self, "Api", code, table, mailboxes, workflows, catalogue, settings)
+        authorizer = None
+        if settings.oauth:
+            authorizer = Authorizer(self, "Authorizer", code, settings.oauth)
+        api = McpApi(
+            self,
+            "Api",
+            code,
+            table,
+            mailboxes,
+            callers,
+            workflows,
+            catalogue,
+            settings,
+            authorizer,
+        )
         gateway = listens = api.gateway
         if settings.listens_apart:
-            listens = ListenApi(self, "Listens", code, table, mailboxes, settings).gateway
+            listens = ListenApi(
+                self, "Listens", code, table, mailboxes, callers, settings, authorizer
+            ).gateway
             CfnOutput(self, "ListensApiId", value=listens.rest_api_id)
         if settings.domain:
             Routing(self, "Routing", settings, gateway, listens)
         Tags.of(self).add("mcp-cell", settings.cell)
-        url = f"https://{settings.domain}/mcp" if settings.domain else gateway.url
-        CfnOutput(self, "Endpoint", value=url, description="The MCP endpoint")
+        CfnOutput(self, "Endpoint", value=gateway.url, description="The MCP endpoint")
         CfnOutput(self, "ApiId", value=gateway.rest_api_id)
         CfnOutput(self, "Stage", value=gateway.stage)
         CfnOutput(self, "TasksTable", value=table.name)
         CfnOutput(self, "EventBus", value=task_events.name, description="Hears every change")
+        if settings.auth == "none" and settings.profile.auth != "none":
+            Annotations.of(self).add_warning_v2(
+                "mcp-tasks:open",
+                "-c auth=none: anybody who knows the endpoint can call every tool, and all callers "
+                "count as one",
+            )
         # W3005: the CDK lets a function depend on its role, which the function refers to as well.
         self.template_options.metadata = {"cfn-lint": {"config": {"ignore_checks": ["W3005"]}}}

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from aws_cdk import RemovalPolicy
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
+from .encryption import Encryption
+from .grants import allow
 from .nag import acknowledge
 
 LENGTH = 64
@@ -19,7 +24,7 @@ class StateKey(Construct):
     that moment, by and by, as the function's instances are replaced; they begin their request anew.
     """
 
-    def __init__(self, scope: Construct, construct_id: str) -> None:
+    def __init__(self, scope: Construct, construct_id: str, encryption: Encryption) -> None:
         super().__init__(scope, construct_id)
         secret = secretsmanager.Secret(
             self,
@@ -36,4 +41,15 @@ class StateKey(Construct):
             "Rotation needs a function of its own, and would only refuse requests in flight: what "
             "the key seals is valid for half an hour",
         )
-        self.arn = secret.secret_arn
+        resource = cast(secretsmanager.CfnSecret, secret.node.default_child)
+        if encryption.key:
+            # Told of the key, the CDK would let the whole account use it in this service.
+            resource.kms_key_id = encryption.key.key_arn
+        self._encryption = encryption
+        # The attribute: a reference gives the ARN as well, but on the emulator the name.
+        self.arn = resource.attr_id
+
+    def allow_reading(self, function: lambda_.Function) -> None:
+        """Let it read the key."""
+        allow(function, ["secretsmanager:GetSecretValue"], [self.arn])
+        self._encryption.allow_reading_secrets(function)

@@ -1,46 +1,86 @@
-"""The tasks table."""
+"""The tasks table, and what all tables have in common."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from .encryption import Encryption
+from .grants import allow
 
-class TasksTable(Construct):
-    """One row per task, on demand, encrypted, recoverable, with expiry and a stream of changes."""
+RECOVERABLE = dynamodb.PointInTimeRecoverySpecification(point_in_time_recovery_enabled=True)
 
-    def __init__(self, scope: Construct, construct_id: str) -> None:
+
+class Table(Construct):
+    """A table: on demand, encrypted, with expiry."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, encryption: Encryption, **options: Any
+    ) -> None:
         super().__init__(scope, construct_id)
-        self._table = dynamodb.Table(
+        self._encryption = encryption
+        self.table = dynamodb.Table(
             self,
             "Table",
-            partition_key=dynamodb.Attribute(name="taskId", type=dynamodb.AttributeType.STRING),
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
-            encryption=dynamodb.TableEncryption.AWS_MANAGED,
-            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
-                point_in_time_recovery_enabled=True
-            ),
             time_to_live_attribute="expiresAt",
-            # Both, because a write that clients cannot see is told by what it left as it was.
-            stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
             # Tasks outlive nothing: a removed stack has no one to read them.
             removal_policy=RemovalPolicy.DESTROY,
+            **encryption.of_a_table,
+            **options,
         )
 
     @property
     def name(self) -> str:
         """The table's name."""
-        return self._table.table_name
+        return self.table.table_name
+
+    def grant(self, grantee: iam.IGrantable, *actions: str) -> None:
+        """Allow single actions on the table's items, for instance `dynamodb:GetItem`."""
+        self.table.grant(grantee, *actions)
+        self._encryption.allow_using_tables(grantee)
+
+
+class TasksTable(Table):
+    """One row per task, recoverable, with a stream of changes."""
+
+    def __init__(self, scope: Construct, construct_id: str, encryption: Encryption) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            encryption,
+            partition_key=dynamodb.Attribute(name="taskId", type=dynamodb.AttributeType.STRING),
+            point_in_time_recovery_specification=RECOVERABLE,
+            # Both, because a write that clients cannot see is told by what it left as it was.
+            stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
+        )
 
     @property
     def stream_arn(self) -> str:
         """The stream of the rows' changes."""
-        if self._table.table_stream_arn is None:
+        if self.table.table_stream_arn is None:
             raise TypeError(f"{self.node.path} has no stream")
-        return self._table.table_stream_arn
+        return self.table.table_stream_arn
 
-    def grant(self, grantee: iam.IGrantable, *actions: str) -> None:
-        """Allow single actions on the table's items, for instance `dynamodb:GetItem`."""
-        self._table.grant(grantee, *actions)
+    def allow_reading_stream(self, function: lambda_.Function) -> None:
+        """Let it read the stream of the rows' changes.
+
+        All four on the stream itself, as in DynamoDB's own tutorial ("DynamoDB Streams and Lambda
+        triggers"). The CDK's event source would allow to list the streams of all tables.
+        """
+        allow(
+            function,
+            [
+                "dynamodb:DescribeStream",
+                "dynamodb:GetRecords",
+                "dynamodb:GetShardIterator",
+                "dynamodb:ListStreams",
+            ],
+            [self.stream_arn],
+        )
+        self._encryption.allow_using_tables(function)

@@ -43,11 +43,12 @@ class ToolWorkflows(Construct):
         self._foreign = [
             e.state_machine_arn for e in catalogue.tools.values() if e.state_machine_arn
         ]
-        self._own = []
+        self.own: list[str] = []
+        """The ARNs of the state machines that are made here."""
         for entry in catalogue.tools.values():
             if entry.task != "forbidden" and entry.state_machine_arn is None:
                 ToolWorkflow(self, entry.load(), self._name(entry.name), code, table, ask)
-                self._own.append(self._arn(entry.name))
+                self.own.append(self._arn(entry.name))
         ask.allow_stop(self.executions)
 
     @property
@@ -58,7 +59,7 @@ class ToolWorkflows(Construct):
     @property
     def state_machines(self) -> list[str]:
         """The state machines' ARNs."""
-        return [*self._own, *self._foreign]
+        return [*self.own, *self._foreign]
 
     @property
     def executions(self) -> list[str]:
@@ -124,6 +125,9 @@ class ToolWorkflow(Construct):
             definition_body=sfn.DefinitionBody.from_string(definition.text),
             definition_substitutions=arns,
             role=role,
+            encryption_configuration=sfn.CustomerManagedEncryptionConfiguration(code.encryption.key)
+            if code.encryption.key
+            else None,
         )
         acknowledge(
             state_machine,

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits, with their defaults."""
+    """The limits, with their defaults. The first four are none when they are 0."""
 
     tasks: int = 100
     """Tasks of one caller that are not over."""

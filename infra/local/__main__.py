@@ -3,6 +3,7 @@
 prepare [--tests]          install what the other commands need
 up [--tools F] [--port N]  the stack on an emulator, left running
    [--streaming true]      and a gateway that streams in front of it
+   [-c KEY=VALUE ...]      with choices of `infra.app`
 down                       stop it
 demo                       the stack on an emulator of its own, driven by a client, and stopped
 """
@@ -23,8 +24,10 @@ from .environment import ROOT, STATE, prepare, python
 ENDPOINT = STATE / "endpoint"
 
 
-def up(tools: Path, port: int | None, streaming: bool) -> int:
+def up(tools: Path, port: int | None, streaming: bool, context: dict[str, str]) -> int:
     """Deploy to an emulator and leave it running; a second time, deploy what changed."""
+    if streaming and context.get("auth") == "iam":
+        return fail("auth=iam: only the emulator itself checks signatures; leave STREAMING out")
     prepare()
     with step("starting the emulator"):
         running = emulator.start("up", port)
@@ -32,11 +35,14 @@ def up(tools: Path, port: int | None, streaming: bool) -> int:
     if gateway is not None and not streaming:
         gateway.stop()
     try:
-        stack = deploy(running, tools)
+        gateway_port = gateway_process.choose_port("up")
+        if streaming:
+            context = {"url": gateway_process.url_of(gateway_port), **context}
+        stack = deploy(running, tools, context=context)
         url, processes = stack.url, f"the emulator, process {running.pid}"
         if streaming:
             with step("starting the gateway"):
-                gateway = gateway_process.start(stack)
+                gateway = gateway_process.start(stack, gateway_port)
             url, processes = gateway.url, f"{processes}, and the gateway, process {gateway.pid}"
     except CommandError as error:
         return fail(f"{error}\nThe emulator still runs; `make down` stops it.")
@@ -85,6 +91,13 @@ def demo(arguments: list[str]) -> int:
         say("Stopped the emulator; nothing is left running.")
 
 
+def _choice(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not separator:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
+    return key, value
+
+
 def main() -> int:
     """Run one command."""
     parser = argparse.ArgumentParser(prog="python -m infra.local")
@@ -95,6 +108,7 @@ def main() -> int:
     up_parser.add_argument("--tools", type=Path, default=ROOT / "functions" / "tools")
     up_parser.add_argument("--port", type=int)
     up_parser.add_argument("--streaming", choices=["true", "false"], default="false")
+    up_parser.add_argument("-c", dest="context", type=_choice, action="append", default=[])
     commands.add_parser("down")
     demo_parser = commands.add_parser("demo")
     demo_parser.add_argument("--ask", action="store_true", help="answer the questions yourself")
@@ -105,7 +119,8 @@ def main() -> int:
                 prepare(options.tests)
                 return 0
             case "up":
-                return up(options.tools.resolve(), options.port, options.streaming == "true")
+                streaming = options.streaming == "true"
+                return up(options.tools.resolve(), options.port, streaming, dict(options.context))
             case "down":
                 return down()
             case _:

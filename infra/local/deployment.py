@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +16,11 @@ from .environment import ROOT, STATE, tool_environment
 _bootstrapping = Lock()
 
 
+API_ID_TAG = "ms-custom-id"
+"""The emulator takes it for the id of an API that it makes."""
+STAGE = "v1"
+
+
 @dataclass(frozen=True, slots=True)
 class LocalStack:
     """A stack on an emulator."""
@@ -25,9 +31,8 @@ class LocalStack:
 
     @property
     def url(self) -> str:
-        """The MCP endpoint; the one in the stack's outputs is AWS's."""
-        path = f"{self.outputs['ApiId']}/{self.outputs['Stage']}/mcp"
-        return f"{self.emulator.url}/_aws/execute-api/{path}"
+        """The MCP endpoint."""
+        return endpoint(self.emulator, self.outputs["ApiId"])
 
     @property
     def folder(self) -> Path:
@@ -35,10 +40,18 @@ class LocalStack:
         return _folder(self.emulator, self.name)
 
 
+def endpoint(emulator: Emulator, api_id: str) -> str:
+    """Where an emulator's API is."""
+    return f"{emulator.url}/_aws/execute-api/{api_id}/{STAGE}/mcp"
+
+
 def deploy(
     emulator: Emulator, tools: Path, name: str = "mcp-tasks", context: dict[str, str] | None = None
 ) -> LocalStack:
     """Synthesize and deploy. The emulator is prepared for the CDK at the same time.
+
+    The API gets an id that is known before it is there, so that the stack can know its URL here
+    (`-c url=`): clients compare it with the one that the metadata of `-c auth=oauth` names.
 
     Raises CommandError with the CDK's own words.
     """
@@ -46,7 +59,9 @@ def deploy(
     folder.mkdir(parents=True, exist_ok=True)
     environment = {**tool_environment(), **emulator.environment}
     outputs, assembly = folder / "outputs.json", folder / "cdk.out"
-    choices = {"profile": "local", "tools": str(tools), "stack": name, **(context or {})}
+    api_id = hashlib.sha256(name.encode()).hexdigest()[:8]
+    choices = {"profile": "local", "tools": str(tools), "stack": name}
+    choices |= {"url": endpoint(emulator, api_id), **(context or {})}
     arguments = [part for key, value in choices.items() for part in ("-c", f"{key}={value}")]
     with step(f"deploying {tools.relative_to(ROOT) if tools.is_relative_to(ROOT) else tools}"):
         with ThreadPoolExecutor() as pool:
@@ -59,7 +74,11 @@ def deploy(
             )
             bootstrapped.result()
         run(
-            ["cdk", "deploy", name, "--app", assembly, "--outputs-file", outputs],
+            [
+                *("cdk", "deploy", name, "--app", assembly, "--outputs-file", outputs),
+                # A tag of the stack's, which CloudFormation gives to all that is in it.
+                *("--tags", f"{API_ID_TAG}={api_id}"),
+            ],
             env=environment,
             cwd=ROOT,
             remedy="`make down` and try again.",

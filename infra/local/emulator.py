@@ -19,6 +19,7 @@ from .console import CommandError
 from .environment import EMULATOR_VENV, STATE
 from .processes import runs
 
+PROGRAM = Path(__file__).with_name("ministack_iam.py")
 START_SECONDS = 60
 STOP_SECONDS = 10
 _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
@@ -87,7 +88,7 @@ def start(name: str, port: int | None = None) -> Emulator:
         return running
     folder = STATE / name
     folder.mkdir(parents=True, exist_ok=True)
-    port = port or _free_port()
+    port = port or free_port()
     log = folder / "emulator.log"
     environment = {
         key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "PYTHON"))
@@ -101,11 +102,14 @@ def start(name: str, port: int | None = None) -> Emulator:
         "GATEWAY_PORT": str(port),
         "BIND_HOST": "127.0.0.1",
         "IOT_MTLS_ENABLED": "0",
+        # Functions may do what their roles allow, as on AWS. Its own credentials are root's.
+        "AUTH": "true",
         "PATH": f"{EMULATOR_VENV / 'bin'}{os.pathsep}{os.environ['PATH']}",
     }
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [EMULATOR_VENV / "bin" / "ministack"],
+            # -P: modules of this folder are not what it means by their names.
+            [EMULATOR_VENV / "bin" / "python", "-P", PROGRAM],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -144,7 +148,8 @@ def _state_file(name: str) -> Path:
     return STATE / name / "emulator.json"
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -161,5 +166,5 @@ def _healthy(port: int) -> bool:
 
 def _is_emulator(pid: int) -> bool:
     with contextlib.suppress(OSError):
-        return runs(pid, "ministack")
+        return runs(pid, PROGRAM.name)
     return False

@@ -5,44 +5,46 @@ own, on the runtime loop that streams, and passes each chunk on as it comes (API
 guide, "Stream the integration response for your proxy integrations"); for all else the function
 talks to the emulator.
 
+The rest is as the emulator's API Gateway has it: the methods, what is answered without a function,
+and the authorizer, which is asked on the emulator.
+
 Where it differs from AWS: when a client goes, API Gateway lets the function run on and discards the
 answer; here its instance is killed, to spare the machine. There are no accounts and no throttling
 but the number of instances, and a stream that is silent for five minutes is not cut.
-
-Standard library only, but for `main`.
 """
 
 from __future__ import annotations
 
 import argparse
-import base64
 import contextlib
 import json
 import signal
 import socket
 import sys
 import threading
-import time
-import uuid
 from collections.abc import Callable, Mapping
-from http import HTTPStatus
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from queue import Empty
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
+from .authorizer import DeniedError
 from .console import fail, say
 from .deployment import LocalStack, find
 from .environment import EMULATOR_VENV
+from .gateway_process import url_of
 from .http11 import Body, Server, cut
 from .instances import MAX_INSTANCES, BusyError, Fleet, Function
+from .proxied import STAGE, Request
+from .rest_api import Answer, RestApi
 from .runtime_api import FunctionError, Invocation, Part, Prelude
 
-STAGE: Final = "v1"
 RESOURCE: Final = "/mcp"
-PATH: Final = f"/{STAGE}{RESOURCE}"
 MAX_BODY: Final = 10 * 1024 * 1024
 START_SECONDS: Final = 60
+SESSION_SECONDS: Final = 30 * 24 * 60 * 60
+"""How long the function's credentials last; the emulator knows no limit."""
 STREAMING_SECONDS: Final = 15 * 60
 """How long a function may take with `-c streaming=true`."""
 CLIENT_CHECK_SECONDS: Final = 0.5
@@ -50,19 +52,24 @@ CLIENT_CHECK_SECONDS: Final = 0.5
 HOP_BY_HOP: Final = ("connection", "content-length", "keep-alive", "transfer-encoding")
 """Headers of an answer that are not the function's to set."""
 
-INVALID_REQUEST: Final = -32600
-INTERNAL_ERROR: Final = -32603
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """What the gateway puts in place of the emulator's."""
+
+    api: RestApi
+    function: Function
 
 
 class Gateway:
     """The server, on a port of 127.0.0.1, with the function's instances."""
 
     def __init__(
-        self, function: Function, port: int = 0, max_instances: int = MAX_INSTANCES
+        self, deployed: Deployed, port: int = 0, max_instances: int = MAX_INSTANCES
     ) -> None:
         self._server = _Server(("127.0.0.1", port), _Handler)
-        self.fleet = Fleet(function, max_instances)
-        self._server.fleet = self.fleet
+        self.fleet = Fleet(deployed.function, max_instances)
+        self._server.api, self._server.fleet = deployed.api, self.fleet
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
         )
@@ -77,7 +84,7 @@ class Gateway:
     @property
     def url(self) -> str:
         """The MCP endpoint."""
-        return f"http://127.0.0.1:{self._server.server_port}{PATH}"
+        return url_of(self._server.server_port)
 
     def close(self) -> None:
         """Cut what is open, and kill all instances."""
@@ -86,10 +93,11 @@ class Gateway:
         self._server.close()
 
 
-def deployed(stack: LocalStack, aws: Callable[[str], Any]) -> Function:
-    """The API function as it is deployed: its code and its configuration.
+def deployed(stack: LocalStack, aws: Callable[[str], Any]) -> Deployed:
+    """The API and its function as they are deployed: code and configuration.
 
-    `aws` makes boto3's clients for the emulator.
+    `aws` makes boto3's clients for the emulator. Raises ValueError for an API that checks
+    signatures.
     """
     assembly = stack.folder / "cdk.out"
     template = json.loads((assembly / f"{stack.name}.template.json").read_text())
@@ -105,7 +113,7 @@ def deployed(stack: LocalStack, aws: Callable[[str], Any]) -> Function:
         for function in page["Functions"]
         if function["FunctionName"].startswith(f"{stack.name}-{logical_id}")
     )
-    return Function(
+    function = Function(
         name=configuration["FunctionName"],
         arn=configuration["FunctionArn"],
         bundle=assembly / resource["Metadata"]["aws:asset:path"],
@@ -113,54 +121,30 @@ def deployed(stack: LocalStack, aws: Callable[[str], Any]) -> Function:
         environment={
             **configuration["Environment"]["Variables"],
             **stack.emulator.environment,
+            **_credentials(aws("sts"), configuration["Role"]),
         },
         # The stack on the emulator, which buffers, is without `-c streaming=true`.
         timeout_seconds=STREAMING_SECONDS,
         memory_mb=configuration["MemorySize"],
         log=stack.folder / "gateway.log",
     )
+    return Deployed(RestApi.read(stack.outputs["ApiId"], aws), function)
 
 
-def proxy_event(
-    headers: Mapping[str, list[str]], body: bytes, source_ip: str, request_id: str
-) -> dict[str, Any]:
-    """A POST as a REST API's proxy integration passes it on ("Input format", payload 1.0)."""
-    try:
-        text, encoded = body.decode("utf-8"), False
-    except UnicodeDecodeError:
-        text, encoded = base64.b64encode(body).decode(), True
+def _credentials(sts: Any, role: str) -> dict[str, str]:
+    """What the function calls AWS with: its own role, not the emulator's root."""
+    answer = sts.assume_role(
+        RoleArn=role, RoleSessionName="local-gateway", DurationSeconds=SESSION_SECONDS
+    )
     return {
-        "resource": RESOURCE,
-        "path": RESOURCE,
-        "httpMethod": "POST",
-        "headers": {name: values[-1] for name, values in headers.items()},
-        "multiValueHeaders": dict(headers),
-        "queryStringParameters": None,
-        "multiValueQueryStringParameters": None,
-        "pathParameters": None,
-        "stageVariables": None,
-        "requestContext": {
-            "accountId": "000000000000",
-            "apiId": "local",
-            "httpMethod": "POST",
-            "identity": {
-                "sourceIp": source_ip,
-                "userAgent": headers.get("user-agent", [None])[-1],
-                "userArn": None,
-            },
-            "path": PATH,
-            "protocol": "HTTP/1.1",
-            "requestId": request_id,
-            "requestTimeEpoch": int(time.time() * 1000),
-            "resourcePath": RESOURCE,
-            "stage": STAGE,
-        },
-        "body": text,
-        "isBase64Encoded": encoded,
+        "AWS_ACCESS_KEY_ID": answer["Credentials"]["AccessKeyId"],
+        "AWS_SECRET_ACCESS_KEY": answer["Credentials"]["SecretAccessKey"],
+        "AWS_SESSION_TOKEN": answer["Credentials"]["SessionToken"],
     }
 
 
 class _Server(Server):
+    api: RestApi
     fleet: Fleet
 
 
@@ -171,43 +155,39 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self._body()
-        if urlsplit(self.path).path != PATH:
-            self._unknown()
-        elif body is None:
-            self._error(413, INVALID_REQUEST, "The body is too large")
+        stage, url = f"/{STAGE}", urlsplit(self.path)
+        resource = url.path.removeprefix(stage) if url.path.startswith(stage) else ""
+        method = self.server.api.methods.get((resource, self.command))
+        if method is None:
+            self._refuse("MISSING_AUTHENTICATION_TOKEN", "Missing Authentication Token")
+            return
+        request = Request(
+            api_id=self.server.api.api_id,
+            http_method=self.command,
+            resource=resource,
+            headers=self._headers(),
+            query=parse_qs(url.query, keep_blank_values=True),
+            source_ip=self.client_address[0],
+        )
+        if body is None:
+            self._refuse("REQUEST_TOO_LARGE")
+        elif method.answer is not None:
+            self._answer(method.answer)
         else:
-            self._call(body)
+            try:
+                context = method.authorizer.decide(request) if method.authorizer else None
+            except DeniedError as denied:
+                self._refuse(denied.kind, denied.message, denied.context)
+            else:
+                self._call(request.to_function(body, context), request.request_id)
 
-    def do_GET(self) -> None:
-        """Without a function (streamable-http.mdx, "Earlier Streamable HTTP Revisions")."""
-        self._body()
-        if urlsplit(self.path).path != PATH:
-            self._unknown()
-        else:
-            self._answer(405, b"", {"Allow": "POST"})
+    do_GET = do_DELETE = do_PUT = do_PATCH = do_OPTIONS = do_POST
 
-    do_DELETE = do_GET
-
-    def do_PUT(self) -> None:
-        self._body()
-        self._unknown()
-
-    do_PATCH = do_OPTIONS = do_PUT
-
-    def _unknown(self) -> None:
-        """What API Gateway says of a path or a method that an API does not have."""
-        self._error(403, INVALID_REQUEST, "Missing Authentication Token")
-
-    def _call(self, body: bytes) -> None:
-        headers: dict[str, list[str]] = {}
-        for name, value in self.headers.items():
-            headers.setdefault(name.lower(), []).append(value)
-        request_id = str(uuid.uuid4())
-        event = proxy_event(headers, body, self.client_address[0], request_id)
+    def _call(self, event: Mapping[str, Any], request_id: str) -> None:
         try:
             invocation = self.server.fleet.invoke(event)
         except BusyError:
-            self._error(429, INTERNAL_ERROR, "Too many requests; try again later")
+            self._refuse("THROTTLED")
             return
         try:
             self._relay(invocation, request_id)
@@ -219,7 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Pass the answer on. Raises OSError when the client is gone."""
         prelude = self._part(invocation)
         if not isinstance(prelude, Prelude):
-            self._error(502, INTERNAL_ERROR, "Internal error")
+            self._refuse("DEFAULT_5XX", status=502)
             return
         self.send_response(prelude.status)
         for name, value in prelude.headers.items():
@@ -259,19 +239,28 @@ class _Handler(BaseHTTPRequestHandler):
                 pieces.append(piece)
         return b"".join(pieces) if size <= MAX_BODY else None
 
-    def _error(self, status: int, code: int, message: str) -> None:
-        """An answer of the gateway itself, as infra/gateway.py has API Gateway give them."""
-        error = {"jsonrpc": "2.0", "error": {"code": code, "message": message}}
-        headers = {"Content-Type": "application/json"}
-        self._answer(status, json.dumps(error).encode(), headers)
+    def _headers(self) -> dict[str, list[str]]:
+        headers: dict[str, list[str]] = {}
+        for name, value in self.headers.items():
+            headers.setdefault(name.lower(), []).append(value)
+        return headers
 
-    def _answer(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-        self.send_response(HTTPStatus(status))
-        for name, value in headers.items():
+    def _refuse(
+        self,
+        kind: str,
+        message: str | None = None,
+        context: Mapping[str, str] | None = None,
+        status: int | None = None,
+    ) -> None:
+        self._answer(self.server.api.refuse(kind, message, context, status))
+
+    def _answer(self, answer: Answer) -> None:
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Length", str(len(answer.body)))
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(answer.body)
 
     def log_message(self, format: str, *args: Any) -> None:
         """The function logs a line per request."""
@@ -299,13 +288,18 @@ def main() -> int:
         region_name=environment["AWS_REGION"],
     )
     client: Any = session.client
-    function = deployed(stack, lambda service: client(service, endpoint_url=running.url))
+    try:
+        found = deployed(stack, lambda service: client(service, endpoint_url=running.url))
+    except ValueError as error:
+        return fail(f"{error}: only the emulator itself checks signatures")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with Gateway(function, options.port) as gateway:
+    with Gateway(found, options.port) as gateway:
         try:
             gateway.fleet.wait_until_warm(START_SECONDS)
         except FunctionError as error:
-            return fail(f"the function does not start ({error}); its output is in {function.log}")
+            return fail(
+                f"the function does not start ({error}); its output is in {found.function.log}"
+            )
         say(gateway.url)
         while True:
             signal.pause()

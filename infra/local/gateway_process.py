@@ -14,11 +14,13 @@ from typing import IO, cast
 
 from .console import CommandError
 from .deployment import LocalStack
+from .emulator import free_port
 from .environment import ROOT, STATE, python
 from .processes import runs
 
 STOP_SECONDS = 10
 MODULE = "infra.local.gateway"
+PATH = "/v1/mcp"
 _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
 """The gateways that this process started, which it has to wait for when they end."""
 
@@ -46,17 +48,28 @@ class GatewayProcess:
         _state_file(self.emulator).unlink(missing_ok=True)
 
 
-def start(stack: LocalStack) -> GatewayProcess:
+def url_of(port: int) -> str:
+    """The MCP endpoint of a gateway."""
+    return f"http://127.0.0.1:{port}{PATH}"
+
+
+def choose_port(emulator: str) -> int:
+    """Where the emulator's gateway is to be: where it is already, so that clients find it again."""
+    running = find(emulator)
+    return running.port if running else free_port()
+
+
+def start(stack: LocalStack, port: int = 0) -> GatewayProcess:
     """Start a gateway, and wait until the function is; one that runs is replaced.
 
-    It keeps its port, so that clients need not be told. Raises CommandError with its last words.
+    Without a port, it keeps the one that it has. Raises CommandError with its last words.
     """
     before = find(stack.emulator.name)
     if before is not None:
         before.stop()
     log = STATE / stack.emulator.name / "gateway.log"
     command: list[str | Path] = [python(), "-m", MODULE, "--emulator", stack.emulator.name]
-    command += ["--stack", stack.name, "--port", str(before.port if before else 0)]
+    command += ["--stack", stack.name, "--port", str(port or (before.port if before else 0))]
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,

@@ -6,12 +6,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mcp_tasks.registry.catalogue import ToolEntry
+
 Grants = dict[str, set[str]]
-"""Resource -> actions."""
+"""Resource -> actions. A resource of a condition is `<Key.Arn> where kms:ViaService = sqs...`."""
 
 
 @dataclass(frozen=True)
@@ -84,14 +87,18 @@ class Assembly:
                 return value
 
     def grants(self) -> dict[str, Grants]:
-        """What each role may do. Fails on a policy that is more than plain Allow statements."""
+        """What each role may do. Fails on a policy that is more than Allow statements, each with
+        no condition or with one, and on what else could hold a policy.
+        """
         found: dict[str, Grants] = {}
         for path, role in self.resources("AWS::IAM::Role").items():
             assert not role.get("ManagedPolicyArns"), f"{path} has managed policies"
             found[path] = {}
             for policy in role.get("Policies", ()):
                 _add(found[path], policy["PolicyDocument"])
-        assert not self.resources("AWS::IAM::ManagedPolicy")
+        types = {resource["Type"] for resource in self.template["Resources"].values()}
+        iam = {name for name in types if name.startswith("AWS::IAM::")}
+        assert iam <= {"AWS::IAM::Role", "AWS::IAM::Policy"}, iam
         for path, policy in self.resources("AWS::IAM::Policy").items():
             assert len(policy["Roles"]) == 1, f"{path} is attached to several roles"
             assert not policy.get("Users"), f"{path} is attached to users"
@@ -109,10 +116,37 @@ class Assembly:
 
 def _add(grants: Grants, document: Mapping[str, Any]) -> None:
     for statement in document["Statement"]:
-        assert set(statement) == {"Action", "Effect", "Resource"}, statement
+        assert set(statement) - {"Condition"} == {"Action", "Effect", "Resource"}, statement
         assert statement["Effect"] == "Allow", statement
+        where = _where(statement.get("Condition", {}))
         for resource in as_list(statement["Resource"]):
-            grants.setdefault(resource, set()).update(as_list(statement["Action"]))
+            grants.setdefault(resource + where, set()).update(as_list(statement["Action"]))
+
+
+def _where(condition: Mapping[str, Any]) -> str:
+    if not condition:
+        return ""
+    assert set(condition) == {"StringEquals"}, condition
+    ((key, values),) = condition["StringEquals"].items()
+    return f" where {key} = {' or '.join(as_list(values))}"
+
+
+def entry(name: str, scopes: tuple[str, ...] = (), ttl: timedelta = timedelta(days=1)) -> ToolEntry:
+    """A tool of a catalogue."""
+    return ToolEntry(
+        name=name,
+        definition={},
+        module="m",
+        attribute="a",
+        kind="function",
+        task="optional",
+        asks_first=False,
+        ttl_ms=ttl // timedelta(milliseconds=1),
+        poll_interval_ms=1000,
+        mirrored=(),
+        scopes=scopes,
+        state_machine_arn=None,
+    )
 
 
 def as_list(value: Any) -> list[Any]:

@@ -18,26 +18,43 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 CONTEXT = json.loads((ROOT / "cdk.json").read_text())["context"] | {
     "aws:cdk:enable-path-metadata": True,  # as the CDK's CLI sets it
 }
+IAM, OPEN = {"auth": "iam"}, {"auth": "none"}
+OAUTH = {"auth": "oauth", "issuer": "https://login.example/tenant/v2.0", "audience": "api://mcp"}
+ONE_ADDRESS = {"streaming": "true", "domain": "mcp.example.com"}
+GIVEN_KEY = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 JOBS: dict[str, dict[str, str]] = {
-    "aws": {},
+    "aws": IAM,
     "local": {"profile": "local"},
     "local again": {"profile": "local"},
     "open": {
-        "auth": "none",
+        **OPEN,
         "access_log": "on",
         "stack": "Open2",
         "cell": "eu",
         "origins": "https://one.example https://two.example",
         "hosts": "mcp.example *.mcp.example:8443",
     },
-    "streaming": {"streaming": "true"},
-    "domain": {"streaming": "true", "domain": "mcp.example.com", "priority": "7"},
+    "streaming": {**OAUTH, "streaming": "true", "access_log": "on"},
+    "domain": {**OAUTH, **ONE_ADDRESS, "priority": "7", "scopes": "mcp tasks:read"},
     "local, domain": {"profile": "local", "domain": "mcp.example.com", "cell": "c2"},
-    "fork": {"tools": "fork", "stack": "fork"},
-    "no tasks": {"tools": "no tasks"},
-    "nothing accepted": {"tools": "fork"},
-    "nothing accepted, open": {"auth": "none", "access_log": "on"},
-    "nothing accepted, domain": {"streaming": "true", "domain": "mcp.example.com"},
+    "fork": {
+        **OAUTH,
+        "tools": "fork",
+        "stack": "fork",
+        "url": "https://cdn.example.com/tools/mcp",
+        "max_tasks": "7",
+        "max_depth": "20",
+        "rate": "50",
+        "burst": "60",
+    },
+    "no tasks": {**IAM, "tools": "no tasks"},
+    "own key": {**OAUTH, **ONE_ADDRESS, "access_log": "on", "encryption": "customer"},
+    "given key": {**IAM, "encryption": GIVEN_KEY},
+    "nothing accepted": {**IAM, "tools": "fork"},
+    "nothing accepted, open": {**OPEN, "access_log": "on"},
+    "nothing accepted, domain": {**OAUTH, **ONE_ADDRESS},
+    "refused: no choice": {},
+    "refused: scopes": {**IAM, "tools": "scopes"},
 }
 
 
@@ -79,7 +96,7 @@ def _good(assembly: Assembly) -> Assembly:
 
 @pytest.fixture(scope="session")
 def on_aws(assemblies: dict[str, Assembly]) -> Assembly:
-    """What `cdk deploy` deploys."""
+    """`-c auth=iam`, and all else by default."""
     return _good(assemblies["aws"])
 
 
@@ -97,13 +114,15 @@ def open_server(assemblies: dict[str, Assembly]) -> Assembly:
 
 @pytest.fixture(scope="session")
 def streaming(assemblies: dict[str, Assembly]) -> Assembly:
-    """`-c streaming=true`: one gateway, which streams."""
+    """`-c auth=oauth -c streaming=true -c access_log=on`: one gateway, which streams."""
     return _good(assemblies["streaming"])
 
 
 @pytest.fixture(scope="session")
 def behind_a_domain(assemblies: dict[str, Assembly]) -> Assembly:
-    """`-c streaming=true -c domain=mcp.example.com -c priority=7`: two gateways, and rules."""
+    """`-c auth=oauth -c scopes="mcp tasks:read" -c streaming=true -c domain=mcp.example.com
+    -c priority=7`: two gateways, and rules.
+    """
     return _good(assemblies["domain"])
 
 
@@ -115,8 +134,22 @@ def second_cell(assemblies: dict[str, Assembly]) -> Assembly:
 
 @pytest.fixture(scope="session")
 def fork(assemblies: dict[str, Assembly]) -> Assembly:
-    """A tools folder with a tool of every kind, resources, and a prompt."""
+    """A tools folder with a tool of every kind, resources, and a prompt; behind a CDN, with
+    `-c auth=oauth` and limits of its own.
+    """
     return _good(assemblies["fork"])
+
+
+@pytest.fixture(scope="session")
+def with_own_key(assemblies: dict[str, Assembly]) -> Assembly:
+    """`-c encryption=customer`, with all that the other options add."""
+    return _good(assemblies["own key"])
+
+
+@pytest.fixture(scope="session")
+def with_given_key(assemblies: dict[str, Assembly]) -> Assembly:
+    """`-c auth=iam -c encryption=arn:aws:kms:...`."""
+    return _good(assemblies["given key"])
 
 
 @pytest.fixture(scope="session")

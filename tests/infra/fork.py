@@ -145,8 +145,17 @@ legacy = workflow_tool(
 '''
 
 
+SCOPES = '''
+from mcp_tasks import tool
+
+@tool(scopes=["books:close"])
+def close_all() -> None:
+    """Close all books."""
+'''
+
+
 def write_fork(folder: Path) -> Path:
-    """Write two tools folders: `fork`, with all that there is, and `no tasks`."""
+    """Write three tools folders: `fork`, with nearly all that there is, `no tasks` and `scopes`."""
     (folder / "fork" / "report").mkdir(parents=True)
     (folder / "fork" / "count.py").write_text(FUNCTION_TASK)
     (folder / "fork" / "look_up.py").write_text(WITHIN_THE_REQUEST)
@@ -158,4 +167,6 @@ def write_fork(folder: Path) -> Path:
     (folder / "fork" / "report" / "workflow.asl.json").write_text(WORKFLOW_DEFINITION)
     (folder / "no tasks").mkdir()
     (folder / "no tasks" / "look_up.py").write_text(WITHIN_THE_REQUEST)
+    (folder / "scopes").mkdir()
+    (folder / "scopes" / "close_all.py").write_text(SCOPES)
     return folder

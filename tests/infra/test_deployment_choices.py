@@ -3,38 +3,52 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import shlex
+import subprocess
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from infra.limits import Throttle
 from infra.profile import AWS, LOCAL
 from infra.settings import Settings
+from mcp_tasks.limits import Limits
+from mcp_tasks.registry.catalogue import Catalogue
+from tests.infra.assembly import entry
 from tests.infra.conftest import ROOT
 
 
 def _settings(**context: str) -> Settings:
-    return Settings.from_context(context.get, ROOT)
+    return Settings.from_context({"auth": "iam", **context}.get, ROOT)
 
 
-def test_a_deployment_that_chooses_nothing_goes_to_aws_and_lets_nobody_in() -> None:
+def test_a_deployment_that_only_says_who_may_call_goes_to_aws() -> None:
     assert _settings() == Settings(
         profile=AWS,
         tools=ROOT / "functions" / "tools",
         stack="mcp-tasks",
         cell="c1",
         auth="iam",
+        oauth=None,
+        url=None,
+        limits=Limits(),
+        max_ttl=timedelta(days=30),
+        throttle=Throttle(rate=500, burst=1000),
         allowed_origins=(),
         allowed_hosts=(),
         streaming=False,
         domain=None,
         priority=100,
         access_log=False,
+        encryption="aws",
     )
 
 
 def test_a_local_deployment_is_open_to_this_machine() -> None:
-    settings = _settings(profile="local")
+    settings = Settings.from_context({"profile": "local"}.get, ROOT)
     assert (settings.profile, settings.auth) == (LOCAL, "none")
     assert settings.allowed_origins == ("http://localhost:*", "http://127.0.0.1:*")
     assert settings.allowed_hosts == (
@@ -83,21 +97,80 @@ def test_listens_have_a_gateway_of_their_own_where_a_domain_can_tell_them_apart(
 @pytest.mark.parametrize("priority", [1, 100, 90_000])
 def test_a_priority_may_be_a_number(priority: int) -> None:
     """As cdk.json's context has it."""
-    context = {"priority": priority}
+    context = {"auth": "iam", "priority": priority}
     assert Settings.from_context(context.get, ROOT).priority == priority
 
 
 def test_every_choice_is_documented_and_can_be_given_to_make() -> None:
     keys: list[str] = []
 
-    def context(key: str) -> None:
+    def context(key: str) -> str | None:
         keys.append(key)
+        return "iam" if key == "auth" else None
 
     Settings.from_context(context, ROOT)
     text = ast.get_docstring(ast.parse((ROOT / "infra" / "app.py").read_text()))
     assert set(keys) == set(re.findall(r"^    (\w+)  ", str(text), re.MULTILINE))
-    (given,) = re.findall(r"foreach key,([\w ]+),", (ROOT / "Makefile").read_text())
-    assert set(keys) - {"profile", "tools"} == set(given.split())
+    lists = re.findall(r"^(?:CHOICES|ON_AWS) = (.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(keys) - {"profile", "tools"} == set(" ".join(lists).split())
+
+
+def _made(*arguments: str, **environment: str) -> list[str]:
+    """What `make` would run for its target, without what it needs for that."""
+    command = ["make", "--dry-run", "--no-print-directory", *arguments]
+    run = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={k: v for k, v in os.environ.items() if not k.startswith("MAKE")} | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return shlex.split(run.stdout.splitlines()[-1])
+
+
+def _context(words: list[str]) -> list[str]:
+    return [words[i + 1] for i, word in enumerate(words) if word == "-c"]
+
+
+def test_make_passes_choices_on_as_they_are() -> None:
+    """A list of scopes, or origins, is one choice."""
+    given = ["auth=oauth", "issuer=https://x.example", "audience=x", "scopes=a b", "max_tasks=5"]
+    assert _context(_made("deploy", *given)) == given
+
+
+def test_make_up_takes_the_choice_of_who_may_call_in_capitals_too() -> None:
+    """As its other arguments. For AWS, a variable of the environment chooses nothing."""
+    given = ["AUTH=oauth", "ISSUER=http://127.0.0.1:1", "AUDIENCE=x", "SCOPES=a b", "rate=5"]
+    assert _context(_made("up", *given)) == [
+        "auth=oauth",
+        "issuer=http://127.0.0.1:1",
+        "audience=x",
+        "scopes=a b",
+        "rate=5",
+    ]
+    assert _context(_made("deploy", AUTH="none")) == []
+
+
+def test_make_destroy_needs_no_choice_but_the_name() -> None:
+    assert _context(_made("destroy", "stack=mine")) == ["profile=local", "stack=mine"]
+
+
+def test_every_limit_can_be_chosen() -> None:
+    chosen = {"tasks": 1, "creations": 2, "polls": 3, "listens": 4}
+    chosen |= {"body": 5000, "arguments": 6000, "depth": 70}
+    context = {f"max_{name}": str(value) for name, value in chosen.items()}
+    settings = _settings(**context, max_ttl_days="8", rate="9", burst="10")
+    assert settings.limits == Limits(**chosen)
+    assert settings.max_ttl == timedelta(days=8)
+    assert settings.throttle == Throttle(rate=9, burst=10)
+
+
+def test_a_tool_may_not_keep_its_tasks_for_longer_than_is_allowed() -> None:
+    tools = Catalogue([entry("a", ttl=timedelta(days=3)), entry("b", ttl=timedelta(days=2))])
+    _settings(max_ttl_days="3").check(tools)
+    with pytest.raises(ValueError, match=r"^-c max_ttl_days=2: shorter than the ttl of a \(3 days"):
+        _settings(max_ttl_days="2").check(tools)
 
 
 def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: Path) -> None:
@@ -109,7 +182,6 @@ def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: 
     ("key", "value", "remedy"),
     [
         ("profile", "azure", "one of aws, local"),
-        ("auth", "basic", "iam .* or none"),
         ("cell", "C1", "1 to 16 lower-case letters and digits"),
         ("cell", "a-b", "1 to 16 lower-case letters and digits"),
         ("cell", "c" * 17, "1 to 16 lower-case letters and digits"),
@@ -122,6 +194,24 @@ def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: 
         ("priority", "0", "1 to 90000, another for each stack of a domain"),
         ("priority", "90001", "1 to 90000, another for each stack of a domain"),
         ("priority", "first", "1 to 90000, another for each stack of a domain"),
+        ("url", "https://cdn.example.com/", "an https:// URL that ends in /mcp"),
+        ("url", "http://cdn.example.com/mcp", "an https:// URL that ends in /mcp"),
+        ("url", "http://127.0.0.1:1/mcp", "an https:// URL that ends in /mcp"),
+        ("url", "https://cdn.example.com/$x/mcp", "an https:// URL that ends in /mcp"),
+        ("max_tasks", "-1", "0 to 500 tasks of one caller that are not over"),
+        ("max_tasks", "501", "0 to 500 tasks of one caller that are not over"),
+        ("max_creations", "10001", "0 to 10000 tasks that one caller creates a minute"),
+        ("max_polls", "1001", "0 to 1000 polls a second"),
+        ("max_listens", "101", "0 to 100 open listens"),
+        ("max_body", "1023", "1024 to 5242880 bytes of a body; Lambda takes 6 MB"),
+        ("max_body", "5242881", "1024 to 5242880 bytes of a body; Lambda takes 6 MB"),
+        ("max_arguments", "262145", "1024 to 262144 bytes of arguments; Step Functions"),
+        ("max_depth", "9", "10 to 500 levels"),
+        ("max_depth", "501", "10 to 500 levels"),
+        ("max_ttl_days", "366", "1 to 365 days"),
+        ("max_ttl_days", "1.5", "1 to 365 days"),
+        ("rate", "0", "1 to 100000 requests a second"),
+        ("burst", "many", "1 to 100000 requests at once"),
         ("domain", "localhost", "a host name, such as mcp.example.com"),
         ("domain", "https://mcp.example.com", "a host name, such as mcp.example.com"),
         ("domain", "mcp.-example.com", "a host name, such as mcp.example.com"),
@@ -129,7 +219,7 @@ def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: 
     ],
 )
 def test_a_bad_choice_is_refused_with_what_would_be_good(key: str, value: str, remedy: str) -> None:
-    with pytest.raises(ValueError, match=rf"-c {key}={value}: {remedy}"):
+    with pytest.raises(ValueError, match=rf"^-c {key}={re.escape(value)}: {remedy}"):
         _settings(**{key: value})
 
 

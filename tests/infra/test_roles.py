@@ -7,6 +7,8 @@ too few does.
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.infra.assembly import Assembly, Grants, as_list, state_machine, task_executions
@@ -15,7 +17,7 @@ from tests.infra.fork import LEGACY_ARN
 WRITE_LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
 PROFILE, SAVINGS = "mcp-tasks-profile_dataset", "mcp-tasks-simulate_savings"
 START_AND_ANSWER = {"states:StartExecution", "states:SendTaskSuccess"}
-STATE_KEY = "<Api/StateKey/Secret>"
+STATE_KEY = "<Api/StateKey/Secret.Id>"
 ROWS = {"dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
 MAILBOX = {
     "dynamodb:Query",
@@ -23,12 +25,19 @@ MAILBOX = {
     "dynamodb:DeleteItem",
     "dynamodb:BatchWriteItem",
 }
+CALLER = {
+    "dynamodb:GetItem",
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+    "dynamodb:DeleteItem",
+}
 
 ROLES: dict[str, Grants] = {
     "Api/Role": {
         "<Api/Logs.Arn>": WRITE_LOGS,
         "<Tasks/Table.Arn>": ROWS,
         "<Mailboxes/Table.Arn>": MAILBOX,
+        "<Callers/Table.Arn>": CALLER,
         state_machine(PROFILE): START_AND_ANSWER,
         state_machine(SAVINGS): START_AND_ANSWER,
         task_executions(PROFILE): {"states:StopExecution"},
@@ -85,6 +94,68 @@ ROLES: dict[str, Grants] = {
         "<Tasks/Table.Arn>": {"dynamodb:UpdateItem"},
     },
 }
+AUTHORIZER: dict[str, Grants] = {"Authorizer/Role": {"<Authorizer/Logs.Arn>": WRITE_LOGS}}
+"""The role that `-c auth=oauth` adds."""
+
+
+EVERY_KIND = ["aws", "open", "streaming", "domain", "fork", "own key"]
+"""Assemblies that have, together, all that a stack may consist of."""
+HOLDS_A_POLICY = {
+    "AWS::IAM::Policy": "PolicyDocument",
+    "AWS::IAM::Role": "AssumeRolePolicyDocument",
+    "AWS::KMS::Key": "KeyPolicy",
+    "AWS::Lambda::Permission": "Principal",
+    "AWS::SQS::QueuePolicy": "PolicyDocument",
+}
+"""Resource type -> its property that lets somebody do something. Each is compared as a whole: here,
+and in test_encryption.py.
+"""
+
+
+@pytest.mark.parametrize("name", EVERY_KIND)
+def test_no_other_resource_lets_anybody_do_anything(
+    assemblies: dict[str, Assembly], name: str
+) -> None:
+    """No resource policy of a bucket, a secret, a bus, a table or an API, and no function URL."""
+    found = {
+        (resource["Type"], key)
+        for resource in assemblies[name].template["Resources"].values()
+        for key in resource.get("Properties", {})
+        if re.search("polic|principal|permission|grant", key, re.IGNORECASE)
+    }
+    no_policy = {("AWS::IAM::Policy", "PolicyName"), ("AWS::SQS::Queue", "RedrivePolicy")}
+    assert found - no_policy <= set(HOLDS_A_POLICY.items())
+    assert not assemblies[name].resources("AWS::Lambda::Url")
+
+
+@pytest.mark.parametrize("name", EVERY_KIND)
+def test_every_role_is_one_that_these_tests_know(
+    assemblies: dict[str, Assembly], name: str
+) -> None:
+    known = {*ROLES, *AUTHORIZER, "Listens/Role"}
+    tools = re.compile(r"Tools/[^/]+/(StateMachineRole|Worker/Role)")
+    roles = set(assemblies[name].grants())
+    assert {role for role in roles - known if not tools.fullmatch(role)} == set()
+
+
+@pytest.mark.parametrize("name", EVERY_KIND)
+def test_no_right_is_for_all_resources_or_all_actions(
+    assemblies: dict[str, Assembly], name: str
+) -> None:
+    for role, grants in assemblies[name].grants().items():
+        assert "*" not in grants, role
+        assert not {action for actions in grants.values() for action in actions if "*" in action}
+
+
+@pytest.mark.parametrize("name", EVERY_KIND)
+def test_a_service_may_call_a_function_for_one_resource_of_the_stack_only(
+    assemblies: dict[str, Assembly], name: str
+) -> None:
+    """Not for any that names the function ("The confused deputy problem", IAM user guide)."""
+    for path, permission in assemblies[name].resources("AWS::Lambda::Permission").items():
+        assert permission["Action"] == "lambda:InvokeFunction", path
+        assert re.search("<(Api|Listens|Finish)/", permission["SourceArn"]), path
+        assert not permission["SourceArn"].endswith("*"), path
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -96,8 +167,11 @@ def test_there_is_no_other_role(on_aws: Assembly) -> None:
     assert set(on_aws.grants()) == set(ROLES)
 
 
-def test_a_role_is_assumed_by_its_own_service_only(on_aws: Assembly) -> None:
-    for path, role in on_aws.resources("AWS::IAM::Role").items():
+@pytest.mark.parametrize("name", EVERY_KIND)
+def test_a_role_is_assumed_by_its_own_service_only(
+    assemblies: dict[str, Assembly], name: str
+) -> None:
+    for path, role in assemblies[name].resources("AWS::IAM::Role").items():
         service = "states" if path.endswith("/StateMachineRole") else "lambda"
         assert role["AssumeRolePolicyDocument"]["Statement"] == [
             {
@@ -183,12 +257,25 @@ def test_a_function_that_only_listens_may_not_run_tools_or_read_the_state_key(
         "<Listens/Logs.Arn>": WRITE_LOGS,
         "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:BatchGetItem"},
         "<Mailboxes/Table.Arn>": MAILBOX,
+        "<Callers/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
     }
-    assert grants == on_aws.grants()
+    assert grants == {**on_aws.grants(), **AUTHORIZER}
 
 
 def test_streaming_gives_the_api_no_other_rights(streaming: Assembly, on_aws: Assembly) -> None:
-    assert streaming.grants() == on_aws.grants()
+    assert streaming.grants() == {**on_aws.grants(), **AUTHORIZER}
+
+
+def test_only_api_gateway_may_ask_the_authorizer(streaming: Assembly) -> None:
+    permissions = streaming.resources("AWS::Lambda::Permission").values()
+    (found,) = [p for p in permissions if p["FunctionName"] == "<Authorizer/Function.Arn>"]
+    assert (found["Action"], found["Principal"]) == (
+        "lambda:InvokeFunction",
+        "apigateway.amazonaws.com",
+    )
+    assert found["SourceArn"].endswith(
+        ":<Api/Gateway/RestApi>/authorizers/<Api/Gateway/Authorizer>"
+    )
 
 
 def test_a_worker_gets_the_permissions_that_its_tool_declares(fork: Assembly) -> None:
@@ -214,6 +301,7 @@ def test_the_api_gets_the_permissions_of_all_that_runs_within_a_request(
         "<Api/Logs.Arn>": WRITE_LOGS,
         "<Tasks/Table.Arn>": ROWS,
         "<Mailboxes/Table.Arn>": MAILBOX,
+        "<Callers/Table.Arn>": CALLER,
         **dict.fromkeys((*machines, LEGACY_ARN), START_AND_ANSWER),
         **{
             pattern: {"states:StopExecution"}

@@ -90,6 +90,20 @@ def test_all_else_goes_to_the_cell_with_the_lowest_priority(headers: dict[str, s
     assert not route.listens
 
 
+def test_whatever_a_domain_is_asked_for_reaches_an_api_that_serves_its_metadata(
+    behind_a_domain: Assembly,
+) -> None:
+    """A client that looks for it sends no `Mcp-Method` (RFC 9728, section 3.1), and is led to the
+    cell that comes first. If it sends one, both APIs of every cell have the document.
+    """
+    route = _first(CELLS, {"MCP-Protocol-Version": "2026-07-28"})
+    assert route in TEN
+    paths = behind_a_domain.resources("AWS::ApiGateway::Method")
+    well_known = "Default/.well-known/oauth-protected-resource"
+    for api in {api for _, _, api in _deployed(behind_a_domain).values()}:
+        assert {f"{api}/{well_known}/GET", f"{api}/{well_known}/mcp/GET"} <= set(paths)
+
+
 def test_the_globs_tell_methods_apart_by_their_first_word() -> None:
     """Values must not hold a slash, so the rules cannot have the methods' whole names."""
     assert {"tasks/get", "tools/call", "subscriptions/listen", "server/discover"} <= METHODS

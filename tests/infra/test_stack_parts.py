@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any
 
 import pytest
 
+from mcp_tasks.limits import Limits
 from tests.infra.assembly import Assembly, state_machine
 from tests.infra.fork import LEGACY_ARN
 
 STATUS = {"THROTTLED": "429", "REQUEST_TOO_LARGE": "413", "INTEGRATION_TIMEOUT": "504"}
+BLAMES_THE_REQUEST = ("REQUEST_TOO_LARGE", "DEFAULT_4XX", "UNAUTHORIZED", "ACCESS_DENIED")
 INTEGRATION_LIMIT_SECONDS = 29
 """API Gateway's own limit for an integration of a regional REST API."""
 
@@ -57,6 +58,7 @@ def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly
         "api": {
             "TASKS_TABLE",
             "MAILBOXES_TABLE",
+            "CALLERS_TABLE",
             "STATE_MACHINE_PREFIX",
             "CELL",
             "SERVER_NAME",
@@ -64,6 +66,10 @@ def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly
             "ALLOWED_ORIGINS",
             "ALLOWED_HOSTS",
             "STATE_KEY_SECRET",
+            "AUTH",
+            "SCOPES",
+            "RESOURCE_METADATA",
+            "LIMITS",
         },
         "worker": {"TASKS_TABLE", "TOOL"},
         "ask": {"TASKS_TABLE"},
@@ -92,7 +98,7 @@ def test_a_function_has_time_to_answer(on_aws: Assembly) -> None:
 
 def test_tables_are_encrypted_on_demand_and_forget(on_aws: Assembly) -> None:
     tables = on_aws.resources("AWS::DynamoDB::Table")
-    assert set(tables) == {"Tasks/Table", "Mailboxes/Table"}
+    assert set(tables) == {"Tasks/Table", "Mailboxes/Table", "Callers/Table"}
     for path, table in tables.items():
         assert table["SSESpecification"] == {"SSEEnabled": True}, path
         assert table["BillingMode"] == "PAY_PER_REQUEST", path
@@ -125,7 +131,7 @@ def test_the_key_of_request_states_is_made_by_secrets_manager(on_aws: Assembly) 
     assert generated == {"PasswordLength": 64, "ExcludePunctuation": True}
     assert generated["PasswordLength"] * math.log2(62) > 256
     variables = on_aws.resources("AWS::Lambda::Function")["Api/Function"]["Environment"]
-    assert variables["Variables"]["STATE_KEY_SECRET"] == f"<{path}>", "its ARN"
+    assert variables["Variables"]["STATE_KEY_SECRET"] == f"<{path}.Id>", "its ARN"
 
 
 def test_nothing_outlives_its_stack(on_aws: Assembly) -> None:
@@ -206,20 +212,12 @@ def test_what_an_operator_chose_reaches_the_server(open_server: Assembly) -> Non
     assert (variables["CELL"], variables["SERVER_NAME"]) == ("eu", "Open2")
 
 
-def test_nobody_gets_in_by_default(on_aws: Assembly, open_server: Assembly) -> None:
-    """An open server must be asked for."""
-
-    def post(assembly: Assembly) -> Any:
-        methods = assembly.resources("AWS::ApiGateway::Method").values()
-        (found,) = [m for m in methods if m["HttpMethod"] == "POST"]
-        return found["AuthorizationType"]
-
-    assert (post(on_aws), post(open_server)) == ("AWS_IAM", "NONE")
-
-
-def test_the_gateway_speaks_json_rpc_when_it_answers_itself(on_aws: Assembly) -> None:
-    responses = on_aws.resources("AWS::ApiGateway::GatewayResponse").values()
+def test_the_gateway_speaks_json_rpc_when_it_answers_itself(
+    on_aws: Assembly, streaming: Assembly
+) -> None:
+    responses = list(on_aws.resources("AWS::ApiGateway::GatewayResponse").values())
     assert {r["ResponseType"] for r in responses} == {*STATUS, "DEFAULT_4XX", "DEFAULT_5XX"}
+    responses += streaming.resources("AWS::ApiGateway::GatewayResponse").values()
     for response in responses:
         (template,) = response["ResponseTemplates"].items()
         body = template[1].replace("$context.error.messageString", '"what was wrong"')
@@ -228,7 +226,7 @@ def test_the_gateway_speaks_json_rpc_when_it_answers_itself(on_aws: Assembly) ->
         assert set(message) == {"jsonrpc", "error"}, "the id is unknown, and left out"
         assert message["jsonrpc"] == "2.0"
         assert set(message["error"]) == {"code", "message"}
-        blames_the_request = response["ResponseType"] in ("REQUEST_TOO_LARGE", "DEFAULT_4XX")
+        blames_the_request = response["ResponseType"] in BLAMES_THE_REQUEST
         assert message["error"]["code"] == (-32600 if blames_the_request else -32603)
 
 
@@ -261,11 +259,22 @@ def test_an_access_log_says_who_called_and_never_what(open_server: Assembly) -> 
         assert "body" not in value
 
 
-def test_requests_are_throttled(on_aws: Assembly) -> None:
-    (stage,) = on_aws.resources("AWS::ApiGateway::Stage").values()
-    (settings,) = stage["MethodSettings"]
-    assert (settings["HttpMethod"], settings["ResourcePath"]) == ("*", "/*")
-    assert (settings["ThrottlingRateLimit"], settings["ThrottlingBurstLimit"]) == (500, 1000)
+def test_requests_are_throttled(on_aws: Assembly, fork: Assembly) -> None:
+    for assembly, throttle in ((on_aws, (500, 1000)), (fork, (50, 60))):
+        (stage,) = assembly.resources("AWS::ApiGateway::Stage").values()
+        (settings,) = stage["MethodSettings"]
+        assert (settings["HttpMethod"], settings["ResourcePath"]) == ("*", "/*")
+        found = (settings["ThrottlingRateLimit"], settings["ThrottlingBurstLimit"])
+        assert found == throttle
+
+
+def test_the_limits_that_an_operator_chose_reach_the_server(
+    on_aws: Assembly, fork: Assembly
+) -> None:
+    for assembly, limits in ((on_aws, Limits()), (fork, Limits(tasks=7, depth=20))):
+        function = assembly.resources("AWS::Lambda::Function")["Api/Function"]
+        found = Limits.from_json(function["Environment"]["Variables"]["LIMITS"])
+        assert found == limits
 
 
 def test_everything_carries_the_cell_s_name(open_server: Assembly) -> None:
@@ -283,7 +292,8 @@ def test_everything_carries_the_cell_s_name(open_server: Assembly) -> None:
 
 def test_the_outputs_are_what_a_client_and_an_operator_need(on_aws: Assembly) -> None:
     outputs = {k: on_aws.readable(v["Value"]) for k, v in on_aws.template["Outputs"].items()}
-    assert outputs["Endpoint"].endswith("<Api/Gateway/RestApi/DeploymentStage.v1>/mcp")
+    api = "<Api/Gateway/RestApi>.execute-api.<AWS::Region>.<AWS::URLSuffix>"
+    assert outputs["Endpoint"] == f"https://{api}/v1/mcp"
     assert outputs["ApiId"] == "<Api/Gateway/RestApi>"
     assert outputs["Stage"] == "v1"
     assert outputs["TasksTable"] == "<Tasks/Table>"

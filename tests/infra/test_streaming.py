@@ -80,10 +80,12 @@ def test_a_function_for_listens_knows_what_the_api_knows_but_for_running_tools(
     }
 
 
-def test_both_gateways_are_regional_and_let_nobody_in_by_default(behind_a_domain: Assembly) -> None:
+def test_both_gateways_are_regional_and_check_tokens(behind_a_domain: Assembly) -> None:
     """Regional: at an edge, a stream that is silent for 30 seconds is closed."""
     for api in behind_a_domain.resources("AWS::ApiGateway::RestApi").values():
         assert api["EndpointConfiguration"]["Types"] == ["REGIONAL"]
     methods = behind_a_domain.resources("AWS::ApiGateway::Method").values()
     posts = [method for method in methods if method["HttpMethod"] == "POST"]
-    assert [post["AuthorizationType"] for post in posts] == ["AWS_IAM", "AWS_IAM"]
+    assert [post["AuthorizationType"] for post in posts] == ["CUSTOM", "CUSTOM"]
+    for post in posts:  # an authorizer is its API's own
+        assert post["AuthorizerId"] == post["RestApiId"].replace("RestApi>", "Authorizer>")

@@ -12,7 +12,7 @@ import pytest
 
 from infra.catalogue import discover
 from tests.infra.assembly import Assembly
-from tests.infra.conftest import CONTEXT, ROOT
+from tests.infra.conftest import CONTEXT, IAM, ROOT
 
 TOOL = '''
 from mcp_tasks import tool
@@ -54,7 +54,7 @@ def test_a_deployment_has_no_other_functions(fork: Assembly, no_tasks: Assembly)
         return sorted(function["Handler"].split(".")[0] for function in functions)
 
     without_tools = ["api", "ask", "deliver", "finish", "publish"]
-    assert handlers(fork) == [*without_tools, *["worker"] * 4]
+    assert handlers(fork) == ["api", "ask", "authorize", *without_tools[2:], *["worker"] * 4]
     assert handlers(no_tasks) == without_tools
 
 
@@ -108,7 +108,7 @@ def _synth(tools: Path, **context: str) -> subprocess.CompletedProcess[str]:
         env=os.environ
         | {
             "CDK_OUTDIR": str(tools.parent / "out"),
-            "CDK_CONTEXT_JSON": json.dumps(CONTEXT | {"tools": str(tools)} | context),
+            "CDK_CONTEXT_JSON": json.dumps(CONTEXT | IAM | {"tools": str(tools)} | context),
         },
         capture_output=True,
         text=True,
@@ -139,9 +139,9 @@ def test_a_module_that_fails_fails_the_synth(tmp_path: Path) -> None:
 
 
 def test_a_bad_context_value_fails_the_synth(tmp_path: Path) -> None:
-    run = _synth(_write(tmp_path / "tools"), auth="some")
+    run = _synth(_write(tmp_path / "tools"), streaming="some")
     assert run.returncode == 1
-    assert run.stderr == "error: -c auth=some: iam (callers sign with SigV4) or none (anybody)\n"
+    assert run.stderr == "error: -c streaming=some: true or false\n"
 
 
 @pytest.mark.parametrize(

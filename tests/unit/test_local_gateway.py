@@ -29,10 +29,14 @@ from infra.local import gateway_process
 from infra.local.console import CommandError
 from infra.local.deployment import LocalStack
 from infra.local.emulator import Emulator
-from infra.local.gateway import MAX_BODY, PATH, Gateway, deployed
+from infra.local.gateway import MAX_BODY, Deployed, Gateway, deployed
+from infra.local.gateway_process import PATH
 from infra.local.instances import Function
 from infra.local.runtime_api import FunctionError
 from mcp_tasks.server.api_gateway import from_api_gateway
+from mcp_tasks.server.caller import Caller
+from mcp_tasks.tasks.task import ANYONE
+from tests.unit.rest_api import API_ID, Aws, rest_api
 
 ROOT = Path(__file__).resolve().parents[2]
 FUNCTIONS = ROOT / "functions"
@@ -116,9 +120,13 @@ def function(tmp_path_factory: pytest.TempPathFactory) -> Function:
     return bundle(tmp_path_factory.mktemp("bundle") / "code", STREAMING)
 
 
+def serving(function: Function, **options: Any) -> Gateway:
+    return Gateway(Deployed(rest_api(), function), **options)
+
+
 @pytest.fixture(scope="module")
 def gateway(function: Function) -> Iterator[Gateway]:
-    with Gateway(function) as running:
+    with serving(function) as running:
         yield running
 
 
@@ -194,10 +202,11 @@ def test_the_function_gets_the_event_of_a_proxy_integration(gateway: Gateway) ->
     assert (event["httpMethod"], event["resource"], event["path"]) == ("POST", "/mcp", "/mcp")
     assert event["multiValueHeaders"]["x-twice"] == ["1", "2"]
     assert event["headers"]["x-twice"] == "2"
+    assert "authorizer" not in event["requestContext"]
     assert event["requestContext"]["stage"] == "v1"
     assert event["requestContext"]["identity"]["sourceIp"] == "127.0.0.1"
-    request = from_api_gateway(event, "anyone")
-    assert (request.body, request.principal) == (b"[]", "anyone")
+    request = from_api_gateway(event, "none")
+    assert (request.body, request.caller) == (b"[]", Caller(ANYONE))
     assert request.headers.get("mcp-name") == "a"
 
 
@@ -207,7 +216,7 @@ def test_a_body_arrives_as_it_was_sent(gateway: Gateway, body: bytes) -> None:
     for sending in (body, iter([body[:1], body[1:]])):
         with sent(gateway, body=sending) as response:
             event = json.load(response)
-        assert from_api_gateway(event, "anyone").body == body
+        assert from_api_gateway(event, "none").body == body
         assert event["isBase64Encoded"] is (body == b"\xff\x00")
 
 
@@ -268,7 +277,7 @@ def test_an_answer_that_breaks_off_lacks_its_last_chunk(gateway: Gateway, what: 
 
 
 def test_an_instance_that_runs_out_of_time_is_killed_and_replaced(function: Function) -> None:
-    with Gateway(replace(function, timeout_seconds=0.5)) as gateway:
+    with serving(replace(function, timeout_seconds=0.5)) as gateway:
         with do(gateway, "time") as response:
             assert 0 < int(response.read()) <= 500
         with do(gateway, "hang") as response:
@@ -293,7 +302,7 @@ def test_an_instance_answers_one_request_at_a_time_and_one_is_spare(
     function: Function, tmp_path: Path
 ) -> None:
     file = tmp_path / "go"
-    with Gateway(function) as gateway, contextlib.ExitStack() as stack:
+    with serving(function) as gateway, contextlib.ExitStack() as stack:
         asked = [stack.enter_context(do(gateway, "stream", wait_for=[str(file)])) for _ in range(4)]
         pids = {int(response.headers["X-Pid"]) for response in asked}
         assert len(pids) == 4
@@ -305,7 +314,7 @@ def test_an_instance_answers_one_request_at_a_time_and_one_is_spare(
 
 
 def test_a_burst_is_answered_by_more_instances_than_start_at_a_time(function: Function) -> None:
-    with Gateway(function) as gateway, ThreadPoolExecutor(12) as pool:
+    with serving(function) as gateway, ThreadPoolExecutor(12) as pool:
 
         def ask(_: int) -> bytes:
             with do(gateway, "stream", wait_for=["/"]) as response:
@@ -316,7 +325,7 @@ def test_a_burst_is_answered_by_more_instances_than_start_at_a_time(function: Fu
 
 def test_clients_that_go_early_spoil_nothing_for_the_others(function: Function) -> None:
     """An instance may ask for its next event in the moment in which it is killed."""
-    with Gateway(function) as gateway, ThreadPoolExecutor(12) as pool:
+    with serving(function) as gateway, ThreadPoolExecutor(12) as pool:
 
         def ask(number: int) -> bytes:
             with do(gateway, "stream", wait_for=["/"]) as response:
@@ -326,14 +335,14 @@ def test_clients_that_go_early_spoil_nothing_for_the_others(function: Function) 
 
 
 def test_too_many_at_a_time_are_told_to_come_again(function: Function) -> None:
-    with Gateway(function, max_instances=1) as gateway, do(gateway, "hang") as hanging:
+    with serving(function, max_instances=1) as gateway, do(gateway, "hang") as hanging:
         assert hanging.status == 200
         with sent(gateway) as response:
             is_error(response, 429, -32603)
 
 
 def test_a_function_that_does_not_start_fails_each_request(tmp_path: Path) -> None:
-    with Gateway(bundle(tmp_path / "code", BROKEN)) as gateway:
+    with serving(bundle(tmp_path / "code", BROKEN)) as gateway:
         with pytest.raises(FunctionError, match="ImportError"):
             gateway.fleet.wait_until_warm(10)
         for _ in range(2):
@@ -355,7 +364,7 @@ def test_an_instance_sees_the_functions_variables_and_none_of_the_callers(
 
 
 def test_nothing_runs_after_the_end(function: Function) -> None:
-    with Gateway(function) as gateway, do(gateway, "hang"):
+    with serving(function) as gateway, do(gateway, "hang"):
         processes = gateway.fleet.processes
         gateway.close()
     assert len(processes) >= 2
@@ -367,10 +376,11 @@ import sys
 from pathlib import Path, PosixPath
 from infra.local import deployment, emulator, gateway
 from infra.local.instances import Function
+from infra.local.rest_api import RestApi
 
 emulator.find = lambda name: emulator.Emulator(name, 1, 1)
 deployment.STATE = Path({state!r})
-gateway.deployed = lambda stack, aws: {function!r}
+gateway.deployed = lambda stack, aws: gateway.Deployed(RestApi("a1b2", {{}}, {{}}), {function!r})
 warm = gateway.Fleet.wait_until_warm
 def tell(fleet, seconds):
     warm(fleet, seconds)
@@ -456,8 +466,13 @@ class Lambda:
                 "Timeout": 30,
                 "MemorySize": 1024,
                 "Environment": {"Variables": {"CELL": "c1"}},
+                "Role": f"arn:role/{name}",
             }
             yield {"Functions": [function]}
+
+    def assume_role(self, **request: Any) -> dict[str, Any]:
+        names = ("AccessKeyId", "SecretAccessKey", "SessionToken")
+        return {"Credentials": {name: f"{name} of {request['RoleArn']}" for name in names}}
 
 
 def test_the_function_is_run_as_it_is_deployed(
@@ -477,8 +492,18 @@ def test_the_function_is_run_as_it_is_deployed(
     }
     (assembly / "mcp-test.template.json").write_text(json.dumps(template))
     emulator = Emulator("test", 1, 4566)
-    found = deployed(LocalStack(emulator, "mcp-test", {}), lambda service: Lambda())
+    stack, api = LocalStack(emulator, "mcp-test", {"ApiId": API_ID}), Aws()
+    both = deployed(stack, lambda service: api if service == "apigateway" else Lambda())
+    assert both.api == rest_api()
+    found = both.function
     assert found.name == "mcp-test-ApiFunction2-X"
     assert found.bundle == assembly / "asset.api"
     assert (found.timeout_seconds, found.memory_mb) == (15 * 60, 1024)
-    assert found.environment == {"CELL": "c1", **emulator.environment}
+    role = "arn:role/mcp-test-ApiFunction2-X"
+    assert found.environment == {
+        "CELL": "c1",
+        **emulator.environment,
+        "AWS_ACCESS_KEY_ID": f"AccessKeyId of {role}",
+        "AWS_SECRET_ACCESS_KEY": f"SecretAccessKey of {role}",
+        "AWS_SESSION_TOKEN": f"SessionToken of {role}",
+    }

@@ -1,0 +1,163 @@
+"""What the stack's data is encrypted with: keys that AWS manages, or one KMS key for all of it.
+
+With a key (`-c encryption=customer`, or the ARN of one), it encrypts the tables and their stream,
+the queues, the events, the executions and the definitions of the state machines, the key of request
+states, the functions' environment, and the logs. Not the functions' code, which holds no data; not
+what API Gateway holds in flight, for which it takes no key.
+
+Roles may use the key for the data of one service, and for nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from aws_cdk import ArnFormat, RemovalPolicy, Stack
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from .choices import Choices
+
+AWS_MANAGED: Final = "aws"
+OWN_KEY: Final = "customer"
+KEY_ARN: Final = r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/(mrk-)?[0-9a-f-]+"
+
+
+def encryption_of(choices: Choices) -> str:
+    """`aws`, `customer`, or the ARN of a key. Raises ValueError."""
+    return choices.text(
+        "encryption",
+        AWS_MANAGED,
+        f"{AWS_MANAGED}|{OWN_KEY}|{KEY_ARN}",
+        f"{AWS_MANAGED} (keys that AWS manages), {OWN_KEY} (a KMS key of the stack's own) or the "
+        "ARN of a KMS key of this region, arn:aws:kms:...:key/...",
+    )
+
+
+class Encryption(Construct):
+    """The choice, the stack's own key if it is to have one, and who may use it."""
+
+    def __init__(self, scope: Construct, construct_id: str, choice: str) -> None:
+        super().__init__(scope, construct_id)
+        self.key: kms.IKey | None = None
+        if choice == OWN_KEY:
+            self.key = kms.Key(
+                self,
+                "Key",
+                description=f"The tasks of {Stack.of(self).stack_name}, and all that is about them",
+                enable_key_rotation=True,
+                # 30 days after the stack, which is KMS's longest: nothing is left to decrypt.
+                removal_policy=RemovalPolicy.DESTROY,
+            )
+        elif choice != AWS_MANAGED:
+            # Its policy is its owner's, and has to say what this one's says.
+            self.key = kms.Key.from_key_arn(self, "Key", choice)
+        if self.key:
+            self._let_services_use(self.key)
+
+    @property
+    def of_a_table(self) -> dict[str, Any]:
+        """What `dynamodb.Table` is told."""
+        if self.key is None:
+            return {"encryption": dynamodb.TableEncryption.AWS_MANAGED}
+        return {
+            "encryption": dynamodb.TableEncryption.CUSTOMER_MANAGED,
+            "encryption_key": self.key,
+        }
+
+    def encrypt_queue(self, queue: sqs.Queue) -> None:
+        """Use the key for a queue that was made with SQS's own.
+
+        Told of the key, the CDK would let every rule of the account send to the queue, where it
+        otherwise names the rule: it cannot name it in the key's policy (aws/aws-cdk#11158).
+        """
+        if self.key:
+            resource = cast(sqs.CfnQueue, queue.node.default_child)
+            resource.sqs_managed_sse_enabled = None
+            resource.kms_master_key_id = self.key.key_arn
+
+    def allow_using_tables(self, grantee: iam.IGrantable) -> None:
+        """Let it use tables and their streams, for writing as well: DynamoDB decrypts a table's own
+        key in its caller's name, with which it then does all else (DynamoDB developer guide,
+        "DynamoDB encryption at rest: How it works").
+        """
+        self._allow(grantee, "dynamodb", "kms:Decrypt", "kms:DescribeKey")
+
+    def allow_sending(self, grantee: iam.IGrantable) -> None:
+        """Let it send messages (SQS developer guide, "Key management": for the producer)."""
+        self._allow(grantee, "sqs", "kms:GenerateDataKey", "kms:Decrypt")
+
+    def allow_receiving(self, grantee: iam.IGrantable) -> None:
+        """Let it receive messages (SQS developer guide, "Key management": for the consumer)."""
+        self._allow(grantee, "sqs", "kms:Decrypt")
+
+    def allow_reading_secrets(self, grantee: iam.IGrantable) -> None:
+        """Let it read secrets (Secrets Manager user guide, "Secret encryption and decryption")."""
+        self._allow(grantee, "secretsmanager", "kms:Decrypt")
+
+    def allow_reading_executions(
+        self, grantee: iam.IGrantable, state_machines: Sequence[str]
+    ) -> None:
+        """Let it read what executions put out. What goes into them is encrypted with the state
+        machine's role (Step Functions API reference, `includedData` of DescribeExecution, and
+        SendTaskFailure).
+        """
+        if state_machines:
+            context = "kms:EncryptionContext:aws:states:stateMachineArn"
+            self._allow_where(grantee, {context: list(state_machines)}, "kms:Decrypt")
+
+    def _allow(self, grantee: iam.IGrantable, service: str, *actions: str) -> None:
+        via = f"{service}.{Stack.of(self).region}.amazonaws.com"
+        self._allow_where(grantee, {"kms:ViaService": via}, *actions)
+
+    def _allow_where(
+        self, grantee: iam.IGrantable, equal: Mapping[str, Any], *actions: str
+    ) -> None:
+        if self.key:
+            statement = iam.PolicyStatement(
+                actions=list(actions),
+                resources=[self.key.key_arn],
+                conditions={"StringEquals": equal},
+            )
+            grantee.grant_principal.add_to_principal_policy(statement)
+
+    def _let_services_use(self, key: kms.IKey) -> None:
+        """What works for nobody's role: CloudWatch Logs for its groups, and EventBridge for queues.
+
+        CloudWatch Logs user guide, "Encrypt log data using AWS KMS"; SQS developer guide,
+        "Enable compatibility between event sources from AWS services and encrypted queues".
+        EventBridge's use of the key for the bus itself comes with the bus.
+        """
+        stack = Stack.of(self)
+        groups = stack.format_arn(
+            service="logs",
+            resource="log-group",
+            resource_name=f"{stack.stack_name}-*",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        key.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[iam.ServicePrincipal(f"logs.{stack.region}.amazonaws.com")],
+                actions=[
+                    "kms:Encrypt",
+                    "kms:Decrypt",
+                    "kms:ReEncrypt*",
+                    "kms:GenerateDataKey*",
+                    "kms:DescribeKey",
+                ],
+                resources=["*"],
+                conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}},
+            )
+        )
+        key.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[iam.ServicePrincipal("events.amazonaws.com")],
+                actions=["kms:GenerateDataKey", "kms:Decrypt"],
+                resources=["*"],
+                conditions={"StringEquals": {"aws:SourceAccount": stack.account}},
+            )
+        )

@@ -1,0 +1,242 @@
+"""`-c encryption=`: what the key encrypts, who may use it, and that nothing changes without one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from infra.choices import Choices
+from infra.encryption import encryption_of
+from tests.infra.assembly import Assembly, Grants, state_machine
+from tests.infra.conftest import GIVEN_KEY
+
+ACCOUNT = "<AWS::AccountId>"
+REGION = "<AWS::Region>"
+BUS = f"arn:<AWS::Partition>:events:{REGION}:{ACCOUNT}:event-bus/mcp-tasks"
+MACHINES = [state_machine(f"mcp-tasks-{name}") for name in ("profile_dataset", "simulate_savings")]
+TABLES = {"kms:Decrypt", "kms:DescribeKey"}
+SENDING = {"kms:Decrypt", "kms:GenerateDataKey"}
+
+KEY_OF: dict[str, tuple[str, ...]] = {
+    "AWS::DynamoDB::Table": ("SSESpecification", "KMSMasterKeyId"),
+    "AWS::SQS::Queue": ("KmsMasterKeyId",),
+    "AWS::Events::EventBus": ("KmsKeyIdentifier",),
+    "AWS::Lambda::Function": ("KmsKeyArn",),
+    "AWS::Logs::LogGroup": ("KmsKeyId",),
+    "AWS::SecretsManager::Secret": ("KmsKeyId",),
+    "AWS::StepFunctions::StateMachine": ("EncryptionConfiguration", "KmsKeyId"),
+}
+"""Resource type -> where it names its key."""
+WITHOUT_DATA = {
+    "AWS::ApiGateway::Authorizer",
+    "AWS::ApiGateway::Deployment",
+    "AWS::ApiGateway::GatewayResponse",
+    "AWS::ApiGateway::Method",
+    "AWS::ApiGateway::Resource",
+    "AWS::ApiGateway::RestApi",
+    "AWS::ApiGateway::Stage",
+    "AWS::ApiGatewayV2::RoutingRule",
+    "AWS::CloudWatch::Alarm",
+    "AWS::Events::Rule",
+    "AWS::IAM::Policy",
+    "AWS::IAM::Role",
+    "AWS::KMS::Key",
+    "AWS::Lambda::EventInvokeConfig",
+    "AWS::Lambda::EventSourceMapping",
+    "AWS::Lambda::Permission",
+    "AWS::SQS::QueuePolicy",
+}
+"""Resource types that hold no data of callers, or none at rest that takes a key."""
+
+
+def via(service: str, key: str = "<Encryption/Key.Arn>") -> str:
+    return f"{key} where kms:ViaService = {service}.{REGION}.amazonaws.com"
+
+
+def context_of(*machines: str, key: str = "<Encryption/Key.Arn>") -> str:
+    where = "kms:EncryptionContext:aws:states:stateMachineArn"
+    return f"{key} where {where} = {' or '.join(machines)}"
+
+
+USES: dict[str, Grants] = {
+    "Api/Role": {via("dynamodb"): TABLES, via("secretsmanager"): {"kms:Decrypt"}},
+    "Listens/Role": {via("dynamodb"): TABLES},
+    "Ask/Role": {via("dynamodb"): TABLES},
+    "Finish/Role": {
+        via("dynamodb"): TABLES,
+        context_of(*MACHINES): {"kms:Decrypt"},
+        via("sqs"): SENDING,
+    },
+    "Publish/Role": {via("dynamodb"): TABLES, via("sqs"): SENDING},
+    "Deliver/Role": {via("dynamodb"): TABLES, via("sqs"): {"kms:Decrypt"}},
+    "Tools/profile_dataset/Worker/Role": {via("dynamodb"): TABLES},
+    "Tools/simulate_savings/Worker/Role": {via("dynamodb"): TABLES},
+    "Tools/profile_dataset/StateMachineRole": {context_of(MACHINES[0]): SENDING},
+    "Tools/simulate_savings/StateMachineRole": {context_of(MACHINES[1]): SENDING},
+    "Authorizer/Role": {},
+}
+"""What the key adds to each role."""
+
+
+def _with_uses(grants: Mapping[str, Grants], key: str) -> dict[str, Grants]:
+    """Grants, and what the key adds to them."""
+    return {
+        role: {
+            **own,
+            **{
+                resource.replace("<Encryption/Key.Arn>", key): actions
+                for resource, actions in USES[role].items()
+            },
+        }
+        for role, own in grants.items()
+    }
+
+
+def _keys(assembly: Assembly) -> dict[str, Any]:
+    found = {}
+    for kind, where in KEY_OF.items():
+        for path, properties in assembly.resources(kind).items():
+            value: Any = properties
+            for name in where:
+                value = value.get(name) if value else None
+            found[path] = value
+    return found
+
+
+def test_all_data_is_encrypted_with_the_key(with_own_key: Assembly) -> None:
+    keys = _keys(with_own_key)
+    assert len(keys) > 20
+    assert set(keys.values()) == {"<Encryption/Key.Arn>"}
+
+
+def test_nothing_else_could_be(with_own_key: Assembly) -> None:
+    """A resource of a new type has to be listed, as one with data or one without."""
+    types = {resource["Type"] for resource in with_own_key.template["Resources"].values()}
+    assert types - set(KEY_OF) == WITHOUT_DATA
+
+
+def test_a_queue_has_one_kind_of_encryption(with_own_key: Assembly) -> None:
+    """SQS takes either its own keys or KMS's."""
+    for path, queue in with_own_key.resources("AWS::SQS::Queue").items():
+        assert "SqsManagedSseEnabled" not in queue, path
+
+
+def test_the_key_is_rotated_and_goes_with_the_stack(with_own_key: Assembly) -> None:
+    (key,) = (
+        resource
+        for resource in with_own_key.template["Resources"].values()
+        if resource["Type"] == "AWS::KMS::Key"
+    )
+    assert key["Properties"]["EnableKeyRotation"] is True
+    assert key["DeletionPolicy"] == "Delete"
+
+
+def test_the_key_s_policy_lets_in_its_account_and_two_services(with_own_key: Assembly) -> None:
+    """The account's own statement leaves it to IAM, where only the roles below may use the key.
+
+    CloudWatch Logs: groups of the stack only (user guide, "Encrypt log data using AWS KMS").
+    EventBridge: for the account's queues, and for the stack's bus (user guide, "Authorizing
+    EventBridge to use a customer managed key").
+    """
+    (key,) = with_own_key.resources("AWS::KMS::Key").values()
+    account, logs, queues, bus = key["KeyPolicy"]["Statement"]
+    assert account == {
+        "Action": "kms:*",
+        "Effect": "Allow",
+        "Principal": {"AWS": f"arn:<AWS::Partition>:iam::{ACCOUNT}:root"},
+        "Resource": "*",
+    }
+    assert logs == {
+        "Action": [
+            "kms:Decrypt",
+            "kms:DescribeKey",
+            "kms:Encrypt",
+            "kms:GenerateDataKey*",
+            "kms:ReEncrypt*",
+        ],
+        "Condition": {
+            "ArnLike": {
+                "kms:EncryptionContext:aws:logs:arn": "arn:<AWS::Partition>:logs:"
+                f"{REGION}:{ACCOUNT}:log-group:mcp-tasks-*"
+            }
+        },
+        "Effect": "Allow",
+        "Principal": {"Service": f"logs.{REGION}.amazonaws.com"},
+        "Resource": "*",
+    }
+    assert queues == {
+        "Action": ["kms:Decrypt", "kms:GenerateDataKey"],
+        "Condition": {"StringEquals": {"aws:SourceAccount": ACCOUNT}},
+        "Effect": "Allow",
+        "Principal": {"Service": "events.amazonaws.com"},
+        "Resource": "*",
+    }
+    assert bus == {
+        "Action": ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey"],
+        "Condition": {
+            "StringEquals": {
+                "aws:SourceAccount": ACCOUNT,
+                "aws:SourceArn": BUS,
+                "kms:EncryptionContext:aws:events:event-bus:arn": BUS,
+            }
+        },
+        "Effect": "Allow",
+        "Principal": {"Service": "events.amazonaws.com"},
+        "Resource": "*",
+    }
+
+
+def test_log_groups_are_named_as_the_key_s_policy_has_it(with_own_key: Assembly) -> None:
+    """CloudFormation names what has no name after the stack."""
+    for path, group in with_own_key.resources("AWS::Logs::LogGroup").items():
+        assert "LogGroupName" not in group, path
+
+
+def test_a_role_may_use_the_key_for_the_data_that_it_reaches_and_for_nothing_else(
+    with_own_key: Assembly, behind_a_domain: Assembly
+) -> None:
+    expected = _with_uses(behind_a_domain.grants(), "<Encryption/Key.Arn>")
+    assert with_own_key.grants() == expected
+
+
+def test_the_key_opens_nothing_to_rules_of_others(
+    with_own_key: Assembly, behind_a_domain: Assembly
+) -> None:
+    """Told of a queue's key, the CDK would name the account in place of the rule."""
+    kind = "AWS::SQS::QueuePolicy"
+    assert with_own_key.resources(kind) == behind_a_domain.resources(kind)
+
+
+def test_a_given_key_is_used_and_left_as_it_is(with_given_key: Assembly, on_aws: Assembly) -> None:
+    assert set(_keys(with_given_key).values()) == {GIVEN_KEY}
+    assert not with_given_key.resources("AWS::KMS::Key")
+    assert with_given_key.grants() == _with_uses(on_aws.grants(), GIVEN_KEY)
+
+
+def test_without_the_choice_there_is_no_key(on_aws: Assembly) -> None:
+    assert "kms" not in json.dumps(on_aws.grants(), default=list).lower()
+    assert not on_aws.resources("AWS::KMS::Key")
+    assert set(_keys(on_aws).values()) == {None}
+    for path, table in on_aws.resources("AWS::DynamoDB::Table").items():
+        assert table["SSESpecification"] == {"SSEEnabled": True}, path
+    for path, queue in on_aws.resources("AWS::SQS::Queue").items():
+        assert queue["SqsManagedSseEnabled"] is True, path
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "none",
+        "AWS",
+        "alias/mine",
+        "arn:aws:kms:eu-west-1:111122223333:alias/mine",
+        "arn:aws:iam::111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+        f"{GIVEN_KEY} ",
+    ],
+)
+def test_what_is_neither_a_choice_nor_a_key_is_refused(choice: str) -> None:
+    with pytest.raises(ValueError, match=r"-c encryption=.*aws .*customer .*the ARN of a KMS key"):
+        encryption_of(Choices({"encryption": choice}.get))
