@@ -66,9 +66,15 @@ class Answer:
 class Client:
     """One caller of one endpoint; it keeps no connection."""
 
-    def __init__(self, url: str, capabilities: Mapping[str, Any] = WITH_TASKS) -> None:
+    def __init__(
+        self,
+        url: str,
+        capabilities: Mapping[str, Any] = WITH_TASKS,
+        token: str | None = None,
+    ) -> None:
         self.url = url
         self._capabilities = capabilities
+        self._token = token
         self._ids = itertools.count(1)
 
     def post(
@@ -118,6 +124,8 @@ class Client:
         }
         params = {**(params or {}), "_meta": {**required, **(meta or {})}}
         right: dict[str, str | None] = {"MCP-Protocol-Version": REVISION, "Mcp-Method": method}
+        if self._token is not None:
+            right["Authorization"] = f"Bearer {self._token}"
         name = params.get("name") or params.get("taskId") or params.get("uri")
         if isinstance(name, str):
             right["Mcp-Name"] = name

@@ -10,7 +10,10 @@ from a copy of the library and running this file):
     get        principal                         test_a_task_exists_for_its_principal_only
     get_many   ConsistentRead                    test_many_tasks_are_read_consistently_in_one_call
     get_many   not expired, principal            test_what_one_may_not_see_is_left_out_of_many
-    get_many   UnprocessedKeys                   test_rows_that_were_left_out_are_asked_for_again
+    live       ConsistentRead                    test_whether_tasks_live_is_read_consistently
+    live       not terminal                      test_a_task_that_ended_does_not_live
+    live       not expired                       test_a_task_that_expired_does_not_live
+    both       UnprocessedKeys                   test_rows_that_were_left_out_are_asked_for_again
     every      expiresAtMs > :now                test_nothing_is_written_to_an_expired_task
     report     status IN                         test_a_terminal_task_never_changes[*-report]
     report       working                         test_a_report_sets_the_message[working]
@@ -22,6 +25,7 @@ from a copy of the library and running this file):
     ask        asks.#ask not exists              test_an_ask_delivered_twice_keeps_its_answers,
                                                  test_a_delivered_ask_is_not_opened_again
     answer     status IN (input_required)        test_a_terminal_task_never_changes[*-answer]
+    answer     principal                         test_only_its_principal_answers_a_task
     answer     inputRevision = :seen             test_two_clients_answer_different_keys_at_once,
                                                  test_two_clients_answer_the_same_key_at_once,
                                                  test_a_question_asked_between_read_and_answer
@@ -36,13 +40,15 @@ from a copy of the library and running this file):
     every      revision + 1                      test_each_write_that_clients_see_is_a_revision
     delivered    none                            test_a_delivery_is_no_news_to_the_client
     _refusal   expired                           test_nothing_is_written_to_an_expired_task
-    _refusal   principal                         test_only_its_principal_cancels_a_task
+    _refusal   principal                         test_only_its_principal_cancels_a_task,
+                                                 test_only_its_principal_answers_a_task
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final
 
@@ -371,8 +377,20 @@ def giving(at_most: int) -> Callable[..., Any]:
     return read
 
 
+MANY: Final[dict[str, Callable[[TaskTable, Iterable[str]], Collection[str]]]] = {
+    "get_many": lambda rows, task_ids: rows.get_many(task_ids, NOW, "alice"),
+    "live": lambda rows, task_ids: rows.live(task_ids, NOW),
+}
+
+each_read = pytest.mark.parametrize("read", MANY.values(), ids=MANY)
+
+
+@each_read
 def test_rows_that_were_left_out_are_asked_for_again(
-    rows: TaskTable, aws: Calls, naps: list[float]
+    rows: TaskTable,
+    aws: Calls,
+    naps: list[float],
+    read: Callable[[TaskTable, Iterable[str]], Collection[str]],
 ) -> None:
     """An answer holds 16 MB at most; the rest is in UnprocessedKeys."""
     tasks = {other(n): a_task(task_id=other(n)) for n in range(10)}
@@ -380,25 +398,60 @@ def test_rows_that_were_left_out_are_asked_for_again(
         rows.create(task)
     aws.instead["batch_get_item"] = giving(at_most=4)
     aws.forget()
-    assert rows.get_many(tasks, NOW, "alice") == tasks
-    asked = [call.arguments["RequestItems"][TABLE] for call in aws.made]
+    assert set(read(rows, tasks)) == set(tasks)
+    first, *more = asked = [call.arguments["RequestItems"][TABLE] for call in aws.made]
     assert [len(request["Keys"]) for request in asked] == [10, 6, 2]
-    assert {request["ConsistentRead"] for request in asked} == {True}
+    assert all({**request, "Keys": ...} == {**first, "Keys": ...} for request in more)
+    assert first["ConsistentRead"] is True
     assert naps == sorted(naps)
 
 
+@each_read
 def test_after_enough_attempts_to_read_dynamodb_is_busy(
-    rows: TaskTable, aws: Calls, naps: list[float]
+    rows: TaskTable,
+    aws: Calls,
+    naps: list[float],
+    read: Callable[[TaskTable, Iterable[str]], Collection[str]],
 ) -> None:
     """Or a task would seem to have expired that is there."""
     rows.create(a_task())
     aws.instead["batch_get_item"] = giving(at_most=0)
     aws.forget()
     with pytest.raises(Busy):
-        rows.get_many([ID], NOW, "alice")
+        read(rows, [ID])
     assert len(aws.made) == READ_ATTEMPTS
     assert naps[0] == 0
     assert all(later > nap for nap, later in pairwise(naps))
+
+
+def test_whether_tasks_live_is_read_consistently(rows: TaskTable, aws: Calls) -> None:
+    """Of all principals, and without what is large in a row.
+
+    Race: a place is taken, and its task written; a read that lags would give the place back.
+    """
+    rows.create(a_task())
+    rows.create(a_task(task_id=other(1), principal="bob", status=Status.INPUT_REQUIRED))
+    aws.forget()
+    assert rows.live([ID, other(1), other(2)], NOW) == {ID: True, other(1): True}
+    (call,) = aws.made
+    assert call.operation == "batch_get_item"
+    request = call.arguments["RequestItems"][TABLE]
+    assert request["ConsistentRead"] is True
+    assert request["ProjectionExpression"] == "taskId, #status, expiresAtMs"
+
+
+@pytest.mark.parametrize("status", TERMINAL)
+def test_a_task_that_ended_does_not_live(rows: TaskTable, status: Status) -> None:
+    rows.create(a_task())
+    end(rows, status)
+    assert rows.live([ID], NOW + 1) == {ID: False}
+
+
+def test_a_task_that_expired_does_not_live(rows: TaskTable) -> None:
+    """DynamoDB deletes expired rows hours or days late."""
+    rows.create(a_task())
+    assert rows.live([ID], NOW + HOUR - 1) == {ID: True}
+    assert rows.live([ID], NOW + HOUR) == {ID: False}
 
 
 # report
@@ -583,6 +636,21 @@ def test_a_question_asked_between_read_and_answer(rows: TaskTable) -> None:
         rows.answer(seen, {first.id: {key_of(first): YES}}, NOW + 2)
     assert rows.get(ID, NOW).status is Status.INPUT_REQUIRED
     assert len(rows.get(ID, NOW).outstanding) == 2
+
+
+def test_only_its_principal_answers_a_task(rows: TaskTable) -> None:
+    """The row says whose the task is, whatever the code before the write believes."""
+    ask = an_ask()
+    answers = {ask.id: {key_of(ask): YES}}
+    rows.create(a_task())
+    rows.ask(ID, ask, NOW)
+    seen, before = rows.get(ID, NOW), raw_rows()
+    with pytest.raises(UnknownTask):
+        rows.answer(replace(seen, principal="mallory"), answers, NOW + 1)
+    assert raw_rows() == before
+    rows.complete(ID, RESULT, NOW + 1)
+    with pytest.raises(UnknownTask):
+        rows.answer(replace(seen, principal="mallory"), answers, NOW + 2)
 
 
 # delivered

@@ -1,0 +1,80 @@
+"""Strings that must not be found where they do not belong, and the places to look for them."""
+
+from __future__ import annotations
+
+import base64
+import re
+import secrets
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from infra.local.deployment import LocalStack
+from infra.local.environment import STATE
+
+
+class Canaries:
+    """Strings that nothing else contains, each for one way in."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def __call__(self, name: str) -> str:
+        """A new one. Letters and digits, so that no notation but base64 writes it otherwise."""
+        canary = f"canary{secrets.token_hex(8)}"
+        self._names[canary] = name
+        return canary
+
+    def found_in(self, texts: Iterator[str]) -> dict[str, str]:
+        """The names of those that occur, each with what it was found in."""
+        forms = {form: name for canary, name in self._names.items() for form in _forms(canary)}
+        # What all of them have in common is looked for first: there are many lines, and few finds.
+        any_form = re.compile("|".join(map(re.escape, forms)))
+        return {forms[match[0]]: text[:2000] for text in texts for match in any_form.finditer(text)}
+
+
+def _forms(canary: str) -> Iterator[str]:
+    """As it is, and in base64, at each place that it may have within a text."""
+    yield canary
+    for offset in range(3):
+        encoded = base64.b64encode(b"\0" * offset + canary.encode()).decode().rstrip("=")
+        # The first and the last character also hold bits of the neighbours.
+        yield encoded[offset + 1 if offset else 0 : -1]
+
+
+class Logs:
+    """Everything that is logged from now on."""
+
+    def __init__(self, stack: LocalStack, aws: Any) -> None:
+        self._logs = aws("logs")
+        self._since = int(time.time() * 1000)
+        self._files = [STATE / stack.emulator.name / "emulator.log", stack.folder / "gateway.log"]
+        self._offsets = [_size(file) for file in self._files]
+
+    def groups(self) -> dict[str, list[str]]:
+        """All log groups, and what is in them."""
+        pages = self._logs.get_paginator("describe_log_groups").paginate()
+        names = [group["logGroupName"] for page in pages for group in page["logGroups"]]
+        return {name: list(self._events(name)) for name in names}
+
+    def files(self) -> list[str]:
+        """What the emulator itself writes, and the local gateway."""
+        texts = []
+        for file, offset in zip(self._files, self._offsets, strict=True):
+            with file.open("rb") as log:
+                log.seek(offset)
+                texts.append(log.read().decode(errors="replace"))
+        return texts
+
+    def _events(self, group: str) -> Iterator[str]:
+        pages = self._logs.get_paginator("filter_log_events").paginate(
+            logGroupName=group, startTime=self._since
+        )
+        for page in pages:
+            for event in page["events"]:
+                yield event["message"]
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0

@@ -1,0 +1,198 @@
+"""Every method on every state of a task, by its owner and by somebody else, over HTTP.
+
+For somebody else a task is as unknown as one that never was: the same answer to the letter, nothing
+in the row changes, and nothing is told of it later (tasks.md, "Security Considerations").
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+
+from infra.local.deployment import LocalStack
+from tests.integration.client import Answer, Client, accept
+from tests.integration.conftest import SCOPE
+from tests.integration.issuer import Issuer
+from tests.integration.traces import Traces
+
+STATES: Final = ("working", "input_required", "completed", "failed", "cancelled", "expired")
+DOORS: Final = ("emulator", "gateway")
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """A task of Alice's in some state, with what only she knows of it."""
+
+    task_id: str
+    params: Mapping[str, Any]
+    """Of a `tasks/update` that would answer it."""
+
+
+def never(task_id: str) -> str:
+    """An id of the same cell that no task ever had."""
+    return f"{task_id.partition('-')[0]}-{'f' * 32}"
+
+
+METHODS: Final[dict[str, Callable[[Client, str, Mapping[str, Any]], Answer]]] = {
+    "tasks/get": lambda client, task_id, _: client.request("tasks/get", {"taskId": task_id}),
+    "tasks/update": lambda client, task_id, params: client.request(
+        "tasks/update", {"taskId": task_id, **params}
+    ),
+    "tasks/cancel": lambda client, task_id, _: client.cancel(task_id),
+    "subscriptions/listen": lambda client, task_id, _: listen(client, task_id),
+}
+
+
+def listen(client: Client, task_id: str) -> Answer:
+    """A listen to one task; there is nothing to wait for when it is not accepted."""
+    body, headers = client.compose(
+        "subscriptions/listen", {"notifications": {"taskIds": [task_id]}}
+    )
+    return client.send(body, headers)
+
+
+@pytest.fixture(scope="module", params=DOORS)
+def url(request: pytest.FixtureRequest, guarded: LocalStack) -> str:
+    """Both ways in; the second streams."""
+    if request.param == "emulator":
+        return guarded.url
+    found: str = request.getfixturevalue("guarded_gateway").url
+    return found
+
+
+@pytest.fixture(scope="module")
+def people(url: str, issuer: Issuer) -> Callable[[str], Client]:
+    """Callers, by their names."""
+    return lambda name: Client(url, token=issuer.mint(scope=SCOPE, sub=name))
+
+
+@pytest.fixture(scope="module")
+def tasks(people: Callable[[str], Client]) -> dict[str, Owned]:
+    """Tasks of Alice's, one in each state."""
+    alice = people("alice")
+    asking = alice.start("interview", text="a")
+    found = {
+        "expired": alice.start("short_lived"),
+        "working": alice.start("walk", out=3600, back=0),
+        "input_required": asking,
+        "completed": alice.start("note", text="private"),
+        "failed": alice.start("crash", text="private"),
+        "cancelled": alice.start("walk", out=3600, back=0),
+    }
+    expires = time.monotonic() + 2
+    alice.cancel(found["cancelled"])
+    for state in ("completed", "failed"):
+        assert alice.end(found[state])["status"] == state
+    (key,) = alice.until_asked(asking, "answer").values()
+    responses = {"inputResponses": {key: accept(name="Mallory")}}
+    while time.monotonic() < expires:
+        time.sleep(0.1)
+    return {state: Owned(found[state], responses) for state in STATES}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tidy(people: Callable[[str], Client], tasks: dict[str, Owned]) -> Iterator[None]:
+    yield
+    for state in ("working", "input_required"):
+        people("alice").cancel(tasks[state].task_id)
+
+
+def shown(answer: Answer, task_id: str) -> tuple[int, dict[str, str], list[Any]]:
+    """All that a caller sees of an answer, but for the id it sent itself, and ids of requests."""
+    messages = json.loads(json.dumps(answer.events).replace(task_id, "<task>"))
+    for message in messages:
+        message.pop("id", None)
+        message.get("result", {}).get("_meta", {}).pop(
+            "io.modelcontextprotocol/subscriptionId", None
+        )
+        message.get("params", {}).pop("_meta", None)
+    varying = ("date", "content-length", "server")
+    headers = {
+        name.lower(): value
+        for name, value in answer.headers.items()
+        if name.lower() not in varying and "request" not in name.lower()
+    }
+    return answer.status, headers, messages
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("state", STATES)
+def test_somebody_elses_task_is_as_unknown_as_none(
+    people: Callable[[str], Client],
+    tasks: dict[str, Owned],
+    guarded: LocalStack,
+    aws: Any,
+    state: str,
+    method: str,
+) -> None:
+    call, task, traces = METHODS[method], tasks[state], Traces(guarded, aws)
+    before = traces.row(task.task_id)
+    bob = people("bob")
+    theirs = shown(call(bob, task.task_id, task.params), task.task_id)
+    nobodys = shown(call(bob, never(task.task_id), task.params), never(task.task_id))
+    assert theirs == nobodys
+    assert traces.row(task.task_id) == before, "nothing is written, by whomever it was asked for"
+    if method == "subscriptions/listen":
+        assert theirs[2][0]["params"]["notifications"] == {"taskIds": []}
+        assert len(theirs[2]) == 2, "the acknowledgement, and the end"
+    else:
+        assert theirs[0] == 400
+        assert theirs[2][0]["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_an_owner_sees_what_is_there(
+    people: Callable[[str], Client], tasks: dict[str, Owned], state: str
+) -> None:
+    """The matrix would be as green if nobody saw anything."""
+    answer = people("alice").request("tasks/get", {"taskId": tasks[state].task_id})
+    if state == "expired":
+        assert answer.error["code"] == -32602
+    else:
+        assert answer.result["status"] == state
+
+
+def test_what_somebody_else_did_reached_nobody(
+    people: Callable[[str], Client], tasks: dict[str, Owned], guarded: LocalStack, aws: Any
+) -> None:
+    """All of it at once, on the task that waits: it can be answered by its owner still."""
+    task = tasks["input_required"]
+    mallory = people("mallory")
+    for call in METHODS.values():
+        call(mallory, task.task_id, task.params)
+    alice = people("alice")
+    assert alice.get(task.task_id)["status"] == "input_required"
+    assert Traces(guarded, aws).row(task.task_id)["status"] == {"S": "input_required"}
+
+
+def test_a_machine_client_is_nobody_else(url: str, issuer: Issuer) -> None:
+    """A client id that reads like a user's name is not that user's."""
+    user = Client(url, token=issuer.mint(scope=SCOPE, sub="robot"))
+    machine = Client(url, token=issuer.mint(scope=SCOPE, sub=None, client_id="robot"))
+    theirs = user.start("note", text="a")
+    assert machine.request("tasks/get", {"taskId": theirs}).error["code"] == -32602
+    own = machine.start("note", text="b")
+    assert machine.get(own)["taskId"] == own
+    assert user.request("tasks/get", {"taskId": own}).error["code"] == -32602
+
+
+def test_a_state_between_two_rounds_is_its_callers(url: str, issuer: Issuer) -> None:
+    """`requestState` of one caller is none of another's (mrtr.mdx, "Security")."""
+    alice, bob = (
+        Client(url, token=issuer.mint(scope=SCOPE, sub=name)) for name in ("alice", "bob")
+    )
+    params: dict[str, Any] = {"name": "whoever", "arguments": {}}
+    asked = alice.request("tools/call", params).result
+    (key,) = asked["inputRequests"]
+    again = {
+        **params,
+        "requestState": asked["requestState"],
+        "inputResponses": {key: accept(name="Bob")},
+    }
+    assert bob.request("tools/call", again).error["code"] == -32602
+    assert alice.request("tools/call", again).result["resultType"] == "complete"

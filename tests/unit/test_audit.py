@@ -1,0 +1,291 @@
+"""The audit log: who did what to which task; and what no line of any log holds."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from mcp_tasks.tasks.inputs import FormQuestion, open_ask
+from mcp_tasks.tasks.state import Status
+from mcp_tasks.tasks.task import now_ms
+from mcp_tasks.workflows.ask import ask
+from mcp_tasks.workflows.executions import ExecutionEnd
+from mcp_tasks.workflows.finish import finish
+from tests.unit.aws import refusing
+from tests.unit.listening import Time
+from tests.unit.stack import LOGGER, PREFIX, Answer, Stack
+
+PARAMS: Final = -32602
+ALICE, BOB = "arn:aws:iam::1:user/alice", "arn:aws:iam::1:user/bob"
+SECRET: Final = "hunter2"
+UNKNOWN_ID: Final = f"c1-{'0' * 32}"
+FORM: Final = {"type": "object", "properties": {"note": {"type": "string"}}, "required": ["note"]}
+KEY: Final = {"Idempotency-Key": f"key {SECRET}"}
+
+
+class Ended:
+    """An execution that has ended."""
+
+    def __init__(self, status: str, output: Any = None) -> None:
+        self.end = ExecutionEnd(status, output=output, error="Broken", cause=SECRET)
+
+    def describe(self, arn: str) -> ExecutionEnd:
+        return self.end
+
+
+class Audited:
+    """A server, and what it logs."""
+
+    def __init__(self, stack: Stack, text: io.StringIO) -> None:
+        self.stack = stack
+        self.text = text
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The audit's lines since they were last asked for: who did what, and no more."""
+        found = [json.loads(line) for line in self.text.getvalue().splitlines()]
+        self.text.truncate(0)
+        self.text.seek(0)
+        kept = ("action", "task_id", "principal", "refused", "repeated", "status")
+        return [
+            {name: line[name] for name in kept if name in line}
+            for line in found
+            if line["message"] == "audit"
+        ]
+
+    def create(self, **options: Any) -> str:
+        """A task of alice's, whose making is forgotten."""
+        task_id = self.stack.created("count", {"upto": 3}, user_arn=ALICE, **options)
+        self.lines()
+        return task_id
+
+    def question(self, task_id: str, token: str = "token") -> str:
+        """Ask alice; returns the question's key."""
+        asked = open_ask(token, {"note": FormQuestion("A note?", FORM)})
+        self.stack.deployment.rows.ask(task_id, asked, now_ms())
+        (key,) = asked.names
+        return key
+
+    def finish(self, task_id: str, status: str, output: Any = None) -> None:
+        """The end of a task's execution."""
+        arn = f"{PREFIX}count"
+        detail = {"executionArn": "arn", "stateMachineArn": arn, "name": task_id}
+        ended: Any = Ended(status, output)
+        finish(detail, self.stack.deployment.rows, ended, self.stack.catalogue, now_ms())
+
+
+def line(action: str, task_id: str, principal: str = ALICE, **more: Any) -> dict[str, Any]:
+    """A line, less what says which request it belongs to."""
+    return {"action": action, "task_id": task_id, "principal": principal, **more}
+
+
+@pytest.fixture
+def audited(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Audited]:
+    """What the functions log, at their most talkative."""
+    text, level = io.StringIO(), LOGGER.log_level
+    monkeypatch.setattr(LOGGER.registered_handler, "stream", text)
+    LOGGER.setLevel(logging.DEBUG)
+    LOGGER.remove_keys(["task_id", "principal"])
+    stack.calls.instead["send_task_success"] = lambda **arguments: {}
+    yield Audited(stack, text)
+    LOGGER.setLevel(level)
+
+
+# create
+
+
+def test_a_create_is_a_line(audited: Audited) -> None:
+    task_id = audited.stack.created("count", {"upto": 3}, user_arn=ALICE)
+    assert audited.lines() == [line("create", task_id)]
+
+
+def test_a_create_that_is_repeated_is_a_line_that_says_so(audited: Audited) -> None:
+    task_id = audited.create(headers=KEY)
+    audited.stack.created("count", {"upto": 3}, user_arn=ALICE, headers=KEY)
+    assert audited.lines() == [line("create", task_id, repeated=True)]
+
+
+def test_the_round_that_is_repeated_is_a_line_too(audited: Audited) -> None:
+    for _ in range(2):
+        task_id = audited.stack.created("book", {"seats": 2}, user_arn=ALICE, headers=KEY)
+    assert audited.lines() == [
+        line("create", task_id),
+        line("create", task_id, repeated=True),
+    ]
+
+
+def test_a_call_that_becomes_no_task_is_no_line(audited: Audited) -> None:
+    audited.stack.call("echo", {"text": "a"}, user_arn=ALICE)
+    audited.stack.call("count", {"upto": "x"}, user_arn=ALICE)
+    audited.stack.call("book", {"seats": 1000}, user_arn=ALICE)
+    assert audited.lines() == []
+
+
+# read
+
+
+def test_a_read_is_a_line(audited: Audited) -> None:
+    task_id = audited.create()
+    audited.stack.task(task_id, user_arn=ALICE)
+    assert audited.lines() == [line("read", task_id)]
+
+
+@pytest.mark.parametrize("action", ["read", "answer", "cancel"])
+@pytest.mark.parametrize("whose", ["somebody else's", "nobody's"])
+def test_what_is_refused_is_a_line_that_says_so(audited: Audited, action: str, whose: str) -> None:
+    """Of who tried; the same whether there is such a task or not."""
+    task_id = audited.create() if whose == "somebody else's" else UNKNOWN_ID
+    attempts = {
+        "read": lambda: audited.stack.post("tasks/get", {"taskId": task_id}, user_arn=BOB),
+        "answer": lambda: audited.stack.update(task_id, {}, user_arn=BOB),
+        "cancel": lambda: audited.stack.cancel(task_id, user_arn=BOB),
+    }
+    answer: Answer = attempts[action]()
+    assert answer.code == PARAMS
+    assert audited.lines() == [line(action, task_id, BOB, refused=True)]
+
+
+def test_a_listen_is_a_line_for_each_task(
+    audited: Audited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Time().rule(monkeypatch)
+    audited.stack.serve()
+    task_id = audited.create()
+    others = audited.stack.created("count", {"upto": 3}, user_arn=BOB)
+    audited.lines()
+    wanted = [task_id, others, UNKNOWN_ID, task_id]
+    audited.stack.listen(wanted, user_arn=ALICE)
+    assert audited.lines() == [
+        line("read", task_id),
+        line("read", others, refused=True),
+        line("read", UNKNOWN_ID, refused=True),
+    ]
+
+
+def test_what_cannot_be_an_id_is_no_line(audited: Audited) -> None:
+    for task_id in ("", "x", f"c2-{'0' * 32}", f"{UNKNOWN_ID}\n"):
+        audited.stack.post("tasks/get", {"taskId": task_id}, headers={"Mcp-Name": None})
+    assert audited.lines() == []
+
+
+# answer
+
+
+def test_an_answer_is_a_line(audited: Audited) -> None:
+    task_id = audited.create()
+    key = audited.question(task_id)
+    answer = {key: {"action": "accept", "content": {"note": "yes"}}}
+    audited.stack.update(task_id, answer, user_arn=ALICE)
+    assert audited.lines() == [line("answer", task_id)]
+    audited.stack.update(task_id, answer, user_arn=ALICE)
+    audited.stack.update(task_id, {}, user_arn=ALICE)
+    assert audited.lines() == [], "nothing more was answered"
+
+
+# cancel
+
+
+def test_a_cancel_is_a_line(audited: Audited) -> None:
+    task_id = audited.create()
+    audited.stack.cancel(task_id, user_arn=ALICE)
+    audited.stack.cancel(task_id, user_arn=ALICE)
+    assert audited.lines() == [line("cancel", task_id)]
+
+
+def test_a_cancel_that_comes_too_late_is_no_line(audited: Audited) -> None:
+    task_id = audited.create()
+    audited.stack.deployment.rows.complete(task_id, {"content": []}, now_ms())
+    audited.stack.cancel(task_id, user_arn=ALICE)
+    assert audited.lines() == []
+
+
+# end
+
+
+@pytest.mark.parametrize(
+    ("execution", "status"),
+    [("SUCCEEDED", "completed"), ("FAILED", "failed"), ("ABORTED", "failed")],
+)
+def test_an_end_is_a_line(audited: Audited, execution: str, status: str) -> None:
+    """Of whose task it was; an event that is delivered twice is one end."""
+    task_id = audited.create()
+    for _ in range(2):
+        audited.finish(task_id, execution, {"content": []})
+    assert audited.lines() == [line("end", task_id, status=status)]
+
+
+def test_an_end_after_a_cancel_is_no_line(audited: Audited) -> None:
+    task_id = audited.create()
+    audited.stack.cancel(task_id, user_arn=ALICE)
+    audited.lines()
+    audited.finish(task_id, "ABORTED")
+    assert audited.lines() == []
+
+
+def test_a_task_that_asks_who_cannot_be_asked_ends_in_a_line(audited: Audited) -> None:
+    task_id = audited.create(capabilities={"extensions": {"io.modelcontextprotocol/tasks": {}}})
+    event = {"task": task_id, "token": "t", "requests": {"note": {"message": "?", "schema": FORM}}}
+    deployment = audited.stack.deployment
+    for expected in ("refused", "ended"):
+        assert ask(event, deployment.rows, deployment.executions, now_ms()) == expected
+    assert audited.lines() == [line("end", task_id, status="failed")]
+
+
+def test_a_task_that_could_not_be_started_ends_in_a_line(audited: Audited) -> None:
+    instead = audited.stack.calls.instead
+    instead["start_execution"] = refusing("stepfunctions", "StateMachineDoesNotExist")
+    audited.stack.call("count", {"upto": 3}, user_arn=ALICE)
+    (row,) = audited.stack.rows
+    assert row["status"] == {"S": Status.FAILED}
+    (written,) = audited.lines()
+    assert written == line("end", row["taskId"]["S"], status="failed")
+
+
+# what no line holds
+
+
+def test_nothing_of_what_is_in_a_task_is_logged(audited: Audited) -> None:
+    """No argument, result, answer, key or token; of a whole life, at the level DEBUG."""
+    stack = audited.stack
+    token = {"Authorization": f"Bearer {SECRET}"}
+    signed: dict[str, Any] = {"user_arn": ALICE, "headers": token}
+    keyed: dict[str, Any] = {"user_arn": ALICE, "headers": {**token, **KEY}}
+    arguments = {"seats": 2, "name": SECRET}
+    params = {"name": "book", "arguments": arguments}
+    task_id = stack.post("tools/call", params, **keyed).result["taskId"]
+    assert stack.post("tools/call", params, **keyed).result["taskId"] == task_id
+    stack.call("book", {"seats": 3, "name": SECRET}, **keyed)
+    stack.call("anything", {"text": SECRET}, **signed)
+    stack.call("anything", {"else": SECRET}, **signed)
+    stack.call("echo", {"text": SECRET}, **signed)
+    stack.call("refuse", {"reason": SECRET}, **signed)
+    stack.call("crash", {"secret": SECRET}, **signed)
+
+    key = audited.question(task_id, token=f"token {SECRET}")
+    stack.task(task_id, user_arn=ALICE)
+    stack.update(task_id, {key: {"action": "accept", "content": {"note": 5}}}, **signed)
+    answer = {key: {"action": "accept", "content": {"note": SECRET}}}
+    stack.calls.instead["send_task_success"] = refusing("stepfunctions", "InvalidToken")
+    stack.update(task_id, answer, **signed)
+    stack.deployment.rows.complete(task_id, {"content": [], "x": SECRET}, now_ms())
+    assert SECRET in json.dumps(stack.task(task_id, user_arn=ALICE))
+
+    failing = stack.created("count", {"upto": 3}, user_arn=ALICE)
+    audited.finish(failing, "FAILED")
+    logged = audited.text.getvalue()
+    assert logged.count('"audit"') >= 8
+    assert SECRET not in logged
+
+
+def test_each_line_has_a_task_and_a_principal(audited: Audited) -> None:
+    """Also in a deployment without authentication, where all are one."""
+    task_id = audited.stack.created("count", {"upto": 3})
+    audited.stack.task(task_id)
+    audited.stack.cancel(task_id)
+    assert [(found["task_id"], found["principal"]) for found in audited.lines()] == [
+        (task_id, "anonymous")
+    ] * 3
