@@ -138,10 +138,10 @@ def harmless(caller: Caller) -> list[Call]:
     ]
 
 
-def creating(rng: random.Random) -> list[Call]:
-    """Correct requests that make a task."""
+def creating(rng: random.Random, keys: str) -> list[Call]:
+    """Correct requests that make a task; `keys` is what their idempotency keys begin with."""
     note = {"name": "note", "arguments": {"text": "hello"}}
-    key = ("Idempotency-Key", f"key-{rng.randrange(20)}")
+    key = ("Idempotency-Key", f"{keys}-{rng.randrange(20)}")
     return [
         ("tools/call", note, MODERN, ()),
         ("tools/call", note, MODERN, (key,)),
@@ -149,12 +149,12 @@ def creating(rng: random.Random) -> list[Call]:
     ]
 
 
-def draft(rng: random.Random, scene: Scene, *, may_create: bool = True) -> Draft:
+def draft(rng: random.Random, scene: Scene, keys: str) -> Draft:
     """A correct request of somebody's, through one of the doors."""
     caller, door = rng.choice(scene.callers), rng.choice(scene.doors)
     calls: Sequence[Call] = harmless(caller)
-    if may_create and rng.random() < 0.2:
-        calls = creating(rng)
+    if rng.random() < 0.2:
+        calls = creating(rng, keys)
     method, params, revision, headers = rng.choice(calls)
     body = request(method, params, revision)
     return Draft(rng, scene, door, caller, body, revision, headers)

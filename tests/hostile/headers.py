@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
-from tests.fuzz.requests import sentinel
+from tests.fuzz.requests import request, sentinel
 from tests.fuzz.spoiling import NASTY
 from tests.hostile.attempts import Attempt, Draft, Expectation, Way
 from tests.hostile.bodies import INJECTIONS
 from tests.hostile.http1 import Sent
 
+EARLIER: Final = "2025-11-25"
 KEY: Final = "Idempotency-Key"
 LONG: Final = "a" * 8192
 CONTROLS: Final = ("\x00", "\x01", "\x08", "\x0b", "\x0c", "\x1b", "\x7f", "\r", "\n", "\r\n x: ")
@@ -191,10 +193,10 @@ def idempotency(draft: Draft) -> Attempt:
 def another_tool(draft: Draft) -> Attempt:
     """A tool that needs a scope, under the name of one that needs none."""
     rng = draft.rng
-    other = draft.of(
-        "tools/call", {"name": rng.choice(["administer", "publish_report"]), "arguments": {}}
-    )
-    sent = other.post()
+    call = {"name": rng.choice(["administer", "publish_report"]), "arguments": {}}
+    sent = draft.of("tools/call", call).post()
+    # Earlier revisions name no tool in a header: only the body tells.
+    earlier = replace(draft, revision=EARLIER, body=request("tools/call", call, EARLIER)).post()
     made = rng.choice(
         [
             sent,
@@ -203,8 +205,9 @@ def another_tool(draft: Draft) -> Attempt:
             sent.having(("Mcp-Name", "say")),
             sent.having(("Mcp-Name", sentinel("say"))),
             sent.having(("Mcp-Method", "tools/list")),
-            sent.having(("MCP-Protocol-Version", "2025-11-25")),
-            sent.having(("Mcp-Name", "administer\u00e9")),
+            sent.having(("MCP-Protocol-Version", EARLIER)),
+            earlier,
+            earlier.having(("Mcp-Name", "say"), ("Mcp-Method", "tools/call")),
         ]
     )
     return _attempt(draft, "a tool beyond the scopes", made, "refused")

@@ -61,14 +61,18 @@ class Reply:
         return found[-1].partition(";")[0].strip().lower() if found else ""
 
 
-class Broken(Exception):
-    """An answer that is no HTTP, or that does not end."""
+class Hanging(Exception):
+    """No answer, and no end of the connection."""
+
+
+class NoHttp(Exception):
+    """An answer, but none in HTTP/1.1."""
 
 
 def exchange(address: tuple[str, int], sent: Sent) -> Reply | None:
     """Send a request on a connection of its own; None when it is closed without an answer.
 
-    Raises Broken.
+    Raises Hanging, NoHttp.
     """
     with socket.create_connection(address, timeout=SECONDS) as connection:
         # It may have heard enough, and have answered already.
@@ -83,6 +87,6 @@ def exchange(address: tuple[str, int], sent: Sent) -> Reply | None:
         except (http.client.RemoteDisconnected, ConnectionError):
             return None
         except TimeoutError:
-            raise Broken(f"no answer within {SECONDS:.0f} seconds") from None
+            raise Hanging(f"no answer within {SECONDS:.0f} seconds") from None
         except http.client.HTTPException as error:
-            raise Broken(f"no HTTP: {error!r}") from None
+            raise NoHttp(f"no HTTP: {error!r}") from None

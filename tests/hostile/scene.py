@@ -16,6 +16,7 @@ from tests.integration.issuer import Issuer
 SCOPE: Final = "mcp"
 """What every token has to be good for."""
 CALLERS: Final = ("mallory", "eve", "trudy", "oscar")
+COLD_SECONDS: Final = 120
 EXPIRED_SECONDS: Final = 2
 """The `ttl` of the tool `short_lived`."""
 
@@ -139,7 +140,16 @@ def _warm_up(clients: Sequence[Client], workers: int) -> None:
 
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(first, [client for client in clients for _ in range(5 * workers)]))
-        list(pool.map(lambda _: clients[0].end(clients[0].start("note", text="a")), range(workers)))
+    for _ in range(2):
+        _wait_for(clients[0], clients[0].start("note", text="a"))
+
+
+def _wait_for(client: Client, task_id: str) -> None:
+    """Until a task is over, which takes long while its first worker starts."""
+    deadline = time.monotonic() + COLD_SECONDS
+    while client.get(task_id)["status"] == "working":
+        assert time.monotonic() < deadline, "no worker has started"
+        time.sleep(0.2)
 
 
 def _caller(issuer: Issuer, url: str, name: str, text: str) -> Caller:

@@ -90,6 +90,8 @@ class Signer:
         self.generation = 0
         self.fetches: Counter[str] = Counter()
         """How often each path was asked for."""
+        self.asked_at = 0.0
+        """When one was asked for last, by the monotonic clock."""
 
     def key_id(self, algorithm: str) -> str:
         """The id of the key that signs now: its own, so that no other process has it too."""
@@ -108,6 +110,7 @@ class Signer:
     def document(self, path: str) -> Any:
         """What is served at a path; None where there is nothing."""
         self.fetches[path] += 1
+        self.asked_at = time.monotonic()
         own = urlsplit(self.url).path
         if path in (
             f"{own}/.well-known/openid-configuration",

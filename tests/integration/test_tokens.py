@@ -21,6 +21,7 @@ from mcp_tasks.authorization.keys import PAUSE_SECONDS
 from tests.integration.client import Client
 from tests.integration.conftest import SCOPE
 from tests.integration.issuer import Issuer
+from tests.integration.leaks import Logs
 from tests.integration.traces import Traces
 
 MAX_INSTANCES: Final = 10
@@ -106,12 +107,26 @@ def door(request: pytest.FixtureRequest, guarded: LocalStack) -> Door:
 
 
 @pytest.fixture
-def unreached(guarded: LocalStack, aws: Any) -> Iterator[None]:
-    """Nothing of what a test sends reaches the server: no row, no execution, no line of its log."""
-    traces = Traces(guarded, aws)
-    before = traces.rows(), traces.executions(), traces.answers()
+def unreached(door: Door, guarded: LocalStack, issuer: Issuer, aws: Any) -> Iterator[None]:
+    """Nothing of what a test sends reaches the server: it answers nobody but who comes in last."""
+    logs, traces = Logs(guarded, aws), Traces(guarded, aws)
+    before = traces.rows(), traces.executions()
     yield
-    assert (traces.rows(), traces.executions(), traces.answers()) == before
+    assert door.knock(bearer(issuer.mint(scope=SCOPE))).status == 200
+    deadline = time.monotonic() + 10
+    while not (answered := _answered(logs)):
+        assert time.monotonic() < deadline, "not even that is in the logs"
+        time.sleep(0.1)
+    assert len(answered) == 1
+    assert (traces.rows(), traces.executions()) == before
+
+
+def _answered(logs: Logs) -> list[str]:
+    """The lines about requests that the stack's api function wrote, behind either door."""
+    groups = logs.groups().items()
+    lines = [line for name, group in groups if name.startswith("mcp-guarded-Api") for line in group]
+    _, gateway = logs.files()
+    return [line for line in (*lines, *gateway.splitlines()) if '"answered"' in line]
 
 
 def metadata_url(guarded: LocalStack) -> str:

@@ -241,8 +241,10 @@ def test_a_task_that_could_not_be_started_ends_in_a_line(audited: Audited) -> No
     audited.stack.call("count", {"upto": 3}, user_arn=ALICE)
     (row,) = audited.stack.rows
     assert row["status"] == {"S": Status.FAILED}
-    (written,) = audited.lines()
-    assert written == line("end", row["taskId"]["S"], status="failed")
+    task_id = row["taskId"]["S"]
+    created, ended = audited.lines()
+    assert created == line("create", task_id)
+    assert ended == line("end", task_id, status="failed")
 
 
 # what no line holds

@@ -158,6 +158,7 @@ def test_so_is_a_request_without_a_token(authorize: Authorize) -> None:
 
 def test_an_event_without_any_header_is_unauthorized(authorize: Authorize) -> None:
     unauthorized(authorize, {**question(), "headers": None, "multiValueHeaders": None})
+    unauthorized(authorize, {"methodArn": question()["methodArn"]})
 
 
 @pytest.mark.parametrize(

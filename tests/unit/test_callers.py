@@ -46,7 +46,11 @@ SAID: Final[dict[str, tuple[Auth, dict[str, Any], Caller | None]]] = {
         {"authorizer": {"principal": "i|s", "scopes": ""}},
         Caller("i|s", frozenset()),
     ),
-    "oauth, scopes not said": ("oauth", {"authorizer": {"principal": "i|s"}}, None),
+    "oauth, scopes not said": (
+        "oauth",
+        {"authorizer": {"principal": "i|s"}},
+        Caller("i|s", frozenset()),
+    ),
     "oauth, no principal": ("oauth", {"authorizer": {"scopes": "a"}}, None),
     "oauth, an empty principal": ("oauth", {"authorizer": {"principal": "", "scopes": ""}}, None),
     "oauth, no authorizer": ("oauth", {}, None),

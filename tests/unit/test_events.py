@@ -207,6 +207,13 @@ def test_an_event_about_a_task_that_is_gone_is_no_error(
     assert invoke(function, name) is None
 
 
+@pytest.mark.parametrize("name", ["authorize-tools-call", "authorize-no-token"])
+def test_an_authorizers_event_without_a_good_token_is_unauthorized(invoke: Any, name: str) -> None:
+    oauth = {"ISSUER": "https://login.example", "AUDIENCE": "a", "SCOPES": ""}
+    with pytest.raises(Exception, match=r"^Unauthorized$"):
+        invoke("authorize", name, RESOURCE_METADATA="https://mcp.example", **oauth)
+
+
 def test_every_event_is_tested_here() -> None:
     here = Path(__file__).read_text()
     assert not [f.stem for f in EVENTS.glob("*.json") if f'"{f.stem}"' not in here]

@@ -13,7 +13,7 @@ from typing import Final
 from ..protocol.headers import Headers
 from .tokens import InvalidToken
 
-_CREDENTIALS: Final = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/-]+=*)", re.ASCII)
+_CREDENTIALS: Final = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/-]+=*)")
 """The scheme in any case (RFC 9110, section 11.1); one token, and nothing after it."""
 
 

@@ -36,10 +36,8 @@ def caller_of(context: Mapping[str, Any], auth: Auth) -> Caller | None:
         return Caller(ANYONE)
     if auth == "oauth":
         found = context.get("authorizer") or {}
-        principal, scopes = found.get("principal"), found.get("scopes")
-        if not principal or scopes is None:
-            return None
-        return Caller(principal, frozenset(scopes.split()))
+        principal, scopes = found.get("principal"), found.get("scopes") or ""
+        return Caller(principal, frozenset(scopes.split())) if principal else None
     identity = context.get("identity") or {}
     arn, cognito = identity.get("userArn"), identity.get("cognitoIdentityId")
     if not arn:

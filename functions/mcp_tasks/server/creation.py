@@ -24,7 +24,7 @@ from ..protocol.errors import ErrorCode, ProtocolError, TooManyRequests, invalid
 from ..registry.catalogue import ToolEntry
 from ..tasks.ids import new_task_id
 from ..tasks.keys import KeyedTask, KeyReused, Keys
-from ..tasks.places import NoPlace, Pace, Places, TooFast
+from ..tasks.places import LOOK_EVERY_MS, NoPlace, Pace, Places, TooFast
 from ..tasks.rows import Busy, Conflict, TaskEnded, TaskTable, UnknownTask
 from ..tasks.state import Status
 from ..tasks.task import Task, now_ms
@@ -134,7 +134,9 @@ class Creation:
                     ttl_ms=keyed.expires_at - keyed.created_at,
                 )
                 with suppress(Conflict):  # another request was faster; its task is found next
-                    self._begin(late)
+                    self._write(late)
+                    # Several may have written the same row: whose start fails must not end it.
+                    self._start_again(late)
                     return late
             elif pause is not None:
                 self.wait(pause)
@@ -152,20 +154,32 @@ class Creation:
             return None
         untouched = task.status is Status.WORKING and task.revision == 1
         if untouched and now - keyed.created_at > STARTED_MS:
-            self._start(task)
+            self._start_again(task)
         logger.append_keys(task_id=task.task_id)
         audit("create", task.task_id, task.principal, repeated=True)
         return task
+
+    def _start_again(self, task: Task) -> None:
+        """Start a task that may run already: whether or not this arrives, it is not over."""
+        try:
+            self.executions.start(task.state_machine_arn, task.task_id, task.input or "{}")
+        except StartFailed as failed:
+            logger.warning("StartExecution failed", error=str(failed), task_id=task.task_id)
+            message = "Whether the task was started is not known; repeat the call"
+            raise ProtocolError(ErrorCode.INTERNAL_ERROR, message) from None
 
     def _begin(self, task: Task) -> None:
         """Take a place, write the row, start the execution: in this order.
 
         Once the execution runs, its reports and its end find the row.
         """
+        self._write(task)
+        self._start(task)
+
+    def _write(self, task: Task) -> None:
         logger.append_keys(task_id=task.task_id)
         self._take_place(task)
         self.rows.create(task)
-        self._start(task)
         audit("create", task.task_id, task.principal, tool=task.tool)
 
     def _take_place(self, task: Task) -> None:
@@ -177,7 +191,7 @@ class Creation:
             )
         except NoPlace:
             message = f"You have {most} tasks that are not over; wait for one, or cancel one"
-            raise TooManyRequests(message) from None
+            raise TooManyRequests(message, LOOK_EVERY_MS) from None
         except TooFast as error:
             message = f"You create more than {creations} tasks a minute"
             raise TooManyRequests(message, error.retry_after_ms) from None

@@ -60,4 +60,4 @@ class PollLimit:
         """Whoever is told to poll often may do so, twice as often as told."""
         bucket = self._buckets.get((principal, task_id))
         if bucket is not None:
-            bucket.interval_ms = min(self._interval_ms, poll_interval_ms / 2)
+            bucket.interval_ms = min(self._interval_ms, max(1, poll_interval_ms) / 2)

@@ -24,7 +24,7 @@ from ..protocol import meta
 from ..protocol.errors import ErrorCode, ProtocolError, TooManyRequests, invalid_params
 from ..protocol.notifications import notification
 from ..tasks.ids import cell_of
-from ..tasks.places import NoPlace, Places
+from ..tasks.places import LOOK_EVERY_MS, NoPlace, Places
 from ..tasks.rows import BATCH, Busy, TaskTable
 from ..tasks.task import now_ms
 from .call import Call, Complete, Method
@@ -88,7 +88,7 @@ def _place(call: Call, places: Places, most: int) -> Iterator[None]:
         places.take_listen(call.principal, listen_id, call.carrier.until + SLACK_MS, most, now)
     except NoPlace:
         message = f"You have {most} listens open; end one, or listen to more tasks with one"
-        raise TooManyRequests(message) from None
+        raise TooManyRequests(message, LOOK_EVERY_MS) from None
     except Busy:
         raise TooManyRequests("Too many listens of yours begin at once", 1000) from None
     try:

@@ -158,11 +158,16 @@ class Places:
         # write counts what is there and adds to it at once, so one of them fails.
         if exists:
             conditions = ["attribute_exists(#open)"]
-            sets.append("#open.#place = :value")
-            names["#place"] = place
             if most:
+                sets.append("#open.#place = :value")
+                names["#place"] = place
                 conditions.append("size(#open) < :most")
                 values[":most"] = most
+            else:
+                # Nobody counts them: the last is enough to know a repeated write by.
+                sets.append("#open = :open")
+                values[":open"] = {place: value}
+                del values[":value"]
         else:
             # Race: two calls are a caller's first. The second must not overwrite the first's place.
             conditions = ["attribute_not_exists(#open)"]
@@ -208,13 +213,19 @@ class Places:
             self._drop(key, gone)
             return
         # A caller that goes on trying costs one write and no reads until it is time to look again.
-        self._client.update_item(
-            TableName=self._table,
-            Key=key,
-            UpdateExpression="SET #lookedAt = :now",
-            ExpressionAttributeNames={"#lookedAt": "lookedAt"},
-            ExpressionAttributeValues={":now": to_attribute(now)},
-        )
+        # Race: the item expired since it was read. An item that says no more than this would be of
+        # no use to anybody, and stay for good.
+        try:
+            self._client.update_item(
+                TableName=self._table,
+                Key=key,
+                UpdateExpression="SET #lookedAt = :now",
+                ConditionExpression="attribute_exists(#open)",
+                ExpressionAttributeNames={"#lookedAt": "lookedAt", "#open": "open"},
+                ExpressionAttributeValues={":now": to_attribute(now)},
+            )
+        except ClientError as error:
+            found_instead(error)
         raise NoPlace
 
     def _drop(self, key: dict[str, Any], places: Collection[str]) -> None:

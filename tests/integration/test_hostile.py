@@ -1,0 +1,28 @@
+"""Nothing that anybody sends breaks the server, opens it, or makes what no answer tells of.
+
+600 of the requests of `make hostile`, which sends 10,000 (tests/hostile).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from infra.local.deployment import LocalStack
+from infra.local.gateway import Gateway
+from tests.hostile.run import hostile, show
+from tests.integration.issuer import Issuer
+
+SEED: Final = 20260728
+REQUESTS: Final = 600
+SECONDS: Final = 120
+
+
+def test_hostile_requests_are_answered_and_change_nothing(
+    guarded: LocalStack, guarded_gateway: Gateway, issuer: Issuer, aws: Any
+) -> None:
+    urls = [("emulator", guarded.url), ("gateway", guarded_gateway.url)]
+    numbers = range(REQUESTS)
+    report = hostile(guarded, aws, issuer, urls, seed=SEED, numbers=numbers, seconds=SECONDS)
+    show(report)
+    assert not report.faults, report.faults[0]
+    assert report.sent.total() == REQUESTS

@@ -1,0 +1,29 @@
+"""The deployed functions may do what their roles allow, and are denied all else: if the emulator
+did not enforce it, the other tests would not find a grant that is missing.
+"""
+
+from __future__ import annotations
+
+from infra.local.deployment import LocalStack
+from infra.local.gateway import Gateway
+from tests.integration.client import Client
+
+DENIED = {
+    "read a task": "AccessDenied",
+    "read all tasks": "AccessDenied",
+    "remove a task": "AccessDenied",
+    "list state machines": "AccessDenied",
+    "list roles": "AccessDenied",
+}
+
+
+def test_a_worker_is_denied_what_its_tool_does_not_declare(client: Client) -> None:
+    result = client.end(client.start("overreach"))["result"]
+    assert result["structuredContent"] == DENIED
+
+
+def test_the_api_is_denied_what_it_does_not_need(stack: LocalStack, gateway: Gateway) -> None:
+    """It reads single tasks; the local gateway runs it with the same role."""
+    for url in (stack.url, gateway.url):
+        result = Client(url, {}).call("overreach").result
+        assert result["structuredContent"] == {**DENIED, "read a task": "allowed"}

@@ -1,0 +1,34 @@
+"""A tool that tries what nobody allowed it."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+
+from botocore.exceptions import ClientError
+from botocore.session import get_session
+
+from mcp_tasks import tool
+
+
+@tool(task="optional", poll_every=timedelta(milliseconds=200))
+def overreach() -> dict[str, str]:
+    """Call AWS without having declared a permission; tell what came of it."""
+    rows = {"TableName": os.environ["TASKS_TABLE"]}
+    key = {"taskId": {"S": "c1-00000000000000000000000000000000"}}
+    calls = {
+        "read a task": ("dynamodb", "get_item", {**rows, "Key": key}),
+        "read all tasks": ("dynamodb", "scan", rows),
+        "remove a task": ("dynamodb", "delete_item", {**rows, "Key": key}),
+        "list state machines": ("stepfunctions", "list_state_machines", {}),
+        "list roles": ("iam", "list_roles", {}),
+    }
+    outcomes = {}
+    for name, (service, operation, request) in calls.items():
+        try:
+            getattr(get_session().create_client(service), operation)(**request)
+        except ClientError as error:
+            outcomes[name] = error.response["Error"]["Code"].removesuffix("Exception")
+        else:
+            outcomes[name] = "allowed"
+    return outcomes
