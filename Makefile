@@ -12,7 +12,7 @@ ON_AWS = stack url streaming domain priority access_log encryption
 context = $(foreach key,$(1),$(if $($(key)),-c '$(key)=$($(key))'))
 CONTEXT = $(call context,$(CHOICES) $(ON_AWS))
 
-.PHONY: help demo up down test conformance bench soak audit lint synth bootstrap deploy destroy lock clean python
+.PHONY: help demo up down test conformance bench soak hostile audit lint synth bootstrap deploy destroy lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -46,6 +46,10 @@ bench: python ## Latencies on the emulator: tasks/get, tools/call, push, cold st
 soak: python ## 50 listens with 10 tasks each for two minutes: sent, delivered, missed, duplicates
 	@$(LOCAL) prepare --tests
 	@$(IN_ENV) python -m tests.soak $(ARGS)
+
+hostile: python ## 10,000 spoiled requests over HTTP: no 5xx, no leak, no row and no execution too many [ARGS="--seed N"]
+	@$(LOCAL) prepare --tests
+	@$(IN_ENV) python -m tests.hostile $(ARGS)
 
 audit: python ## Ask the advisory services about every locked package, and renew tests/audit/advisories.json
 	@$(LOCAL) prepare --tests

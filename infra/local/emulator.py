@@ -19,7 +19,7 @@ from .console import CommandError
 from .environment import EMULATOR_VENV, STATE
 from .processes import runs
 
-PROGRAM = Path(__file__).with_name("ministack_iam.py")
+PROGRAM = Path(__file__).with_name("ministack_as_aws.py")
 START_SECONDS = 60
 STOP_SECONDS = 10
 _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}

@@ -24,6 +24,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from queue import Empty
 from typing import Any, Final
@@ -153,8 +154,24 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: _Server
 
-    def do_POST(self) -> None:
-        body = self._body()
+    def __getattr__(self, name: str) -> Any:
+        """http.server calls `do_<method>`: an API decides about every method."""
+        if name.startswith("do_"):
+            return self._do
+        raise AttributeError(name)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What http.server finds wrong with a request: in the gateway's words, not in HTML."""
+        self.close_connection = True
+        self.request_version = self.protocol_version  # that of a broken request line is none
+        self._refuse("DEFAULT_4XX", message or "Bad Request", status=code if code < 500 else 400)
+
+    def _do(self) -> None:
+        try:
+            body = self._body()
+        except ValueError as error:
+            self.send_error(HTTPStatus.BAD_REQUEST, str(error))
+            return
         stage, url = f"/{STAGE}", urlsplit(self.path)
         resource = url.path.removeprefix(stage) if url.path.startswith(stage) else ""
         method = self.server.api.methods.get((resource, self.command))
@@ -180,8 +197,6 @@ class _Handler(BaseHTTPRequestHandler):
                 self._refuse(denied.kind, denied.message, denied.context)
             else:
                 self._call(request.to_function(body, context), request.request_id)
-
-    do_GET = do_DELETE = do_PUT = do_PATCH = do_OPTIONS = do_POST
 
     def _call(self, event: Mapping[str, Any], request_id: str) -> None:
         try:
@@ -260,7 +275,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(answer.body)))
         self.end_headers()
-        self.wfile.write(answer.body)
+        if self.command != "HEAD":
+            self.wfile.write(answer.body)
 
     def log_message(self, format: str, *args: Any) -> None:
         """The function logs a line per request."""

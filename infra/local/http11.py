@@ -75,15 +75,22 @@ def cut(connection: socket.socket) -> None:
 class Body:
     """The body of an HTTP/1.1 request, which http.server leaves to its users.
 
-    Iterating gives the pieces as they arrive. Raises ValueError for a body that is no HTTP, and
-    EOFError for one that breaks off.
+    Iterating gives the pieces as they arrive. Raises ValueError for a body that is no HTTP, or
+    whose end two readers could find in two places (RFC 9112, section 6.3), and EOFError for one
+    that breaks off.
     """
 
     def __init__(self, headers: Message, stream: BufferedIOBase) -> None:
-        self.chunked = headers.get("Transfer-Encoding", "").lower() == "chunked"
+        codings = [coding.lower() for coding in headers.get_all("Transfer-Encoding", [])]
+        lengths = headers.get_all("Content-Length", [])
+        if codings not in ([], ["chunked"]) or (codings and lengths):
+            raise ValueError("a body is chunked, or has a length")
+        if len(set(lengths)) > 1 or not all(re.fullmatch("[0-9]{1,18}", n) for n in lengths):
+            raise ValueError("a body has one length")
+        self.chunked = bool(codings)
         self.trailers: dict[str, str] = {}
         """Their names in lower case; known when all has been read."""
-        self._length = int(headers.get("Content-Length") or 0)
+        self._length = int(lengths[0]) if lengths else 0
         self._stream = stream
         self._pieces = self._read_chunks() if self.chunked else self._read_length()
 

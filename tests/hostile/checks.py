@@ -11,9 +11,9 @@ from tests.hostile.attempts import Attempt
 from tests.hostile.http1 import Reply
 from tests.hostile.scene import Scene
 
-STATUSES: Final = frozenset({200, 202, 400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 429})
+STATUSES: Final = frozenset({200, 202, 400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 429, 431})
 """Of answers to HTTP, however wrong what it carries."""
-BROKEN_STATUSES: Final = STATUSES | {408, 411, 414, 417, 426, 431}
+BROKEN_STATUSES: Final = STATUSES | {408, 411, 414, 417, 426}
 """Of answers to what is not even HTTP."""
 EMULATORS_405: Final = (405, "{}")
 """A mock integration without a template answers with nothing on AWS, with this on the emulator."""
@@ -68,7 +68,7 @@ def task_made(reply: Reply) -> str | None:
 
 def _status(attempt: Attempt, reply: Reply) -> Iterator[str]:
     known = BROKEN_STATUSES if attempt.expected == "broken" else STATUSES
-    if reply.status not in known and not _unknown_coding(attempt, reply):
+    if reply.status not in known and not unknown_coding(attempt, reply):
         yield f"the status {reply.status}"
     if attempt.expected == "answered" and reply.status not in (200, 202, THROTTLED):
         yield f"a correct request is answered with {reply.status}"
@@ -118,7 +118,7 @@ def _task_ids(reply: Reply) -> Iterator[str]:
                 yield from said.get("notifications", {}).get("taskIds", ())
 
 
-def _unknown_coding(attempt: Attempt, reply: Reply) -> bool:
+def unknown_coding(attempt: Attempt, reply: Reply) -> bool:
     """RFC 9112, section 6.1: a transfer coding that a server does not know SHOULD be answered with
     501. It comes from the HTTP library, before there is a request."""
     coded = any(name.lower() == "transfer-encoding" for name, _ in attempt.sent.headers)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import http.client
 import socket
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-SECONDS: Final = 60.0
+SECONDS: Final = 40.0
 """How long an answer may take: an emulator that starts workers is slow, and API Gateway would wait
 for 29 seconds."""
 
@@ -74,19 +76,34 @@ def exchange(address: tuple[str, int], sent: Sent) -> Reply | None:
 
     Raises Hanging, NoHttp.
     """
-    with socket.create_connection(address, timeout=SECONDS) as connection:
-        # It may have heard enough, and have answered already.
-        with contextlib.suppress(ConnectionError):
-            connection.sendall(sent.data)
-            if sent.ends:
-                connection.shutdown(socket.SHUT_WR)
-        answer = http.client.HTTPResponse(connection, method=sent.method)
+    overdue = time.monotonic() + SECONDS
+    with socket.create_connection(address) as connection:
+        # Not the socket's own timeout: a stream says now and then that it is alive.
+        cutting = threading.Timer(SECONDS, _cut, [connection])
+        cutting.start()
         try:
-            answer.begin()
-            return Reply(answer.status, answer.getheaders(), answer.read())
-        except (http.client.RemoteDisconnected, ConnectionError):
-            return None
-        except TimeoutError:
-            raise Hanging(f"no answer within {SECONDS:.0f} seconds") from None
-        except http.client.HTTPException as error:
+            return _exchange(connection, sent)
+        except (http.client.HTTPException, ConnectionError) as error:
+            if time.monotonic() >= overdue:
+                raise Hanging(f"no end of the answer within {SECONDS:.0f} seconds") from None
+            if isinstance(error, ConnectionError):  # RemoteDisconnected is one, too
+                return None
             raise NoHttp(f"no HTTP: {error!r}") from None
+        finally:
+            cutting.cancel()
+
+
+def _exchange(connection: socket.socket, sent: Sent) -> Reply:
+    # The other side may have heard enough, and have answered already.
+    with contextlib.suppress(ConnectionError):
+        connection.sendall(sent.data)
+        if sent.ends:
+            connection.shutdown(socket.SHUT_WR)
+    answer = http.client.HTTPResponse(connection, method=sent.method)
+    answer.begin()
+    return Reply(answer.status, answer.getheaders(), answer.read())
+
+
+def _cut(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # it has ended
+        connection.shutdown(socket.SHUT_RDWR)

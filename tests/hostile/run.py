@@ -12,7 +12,7 @@ from typing import Any, Final
 from infra.local.console import say
 from infra.local.deployment import LocalStack
 from tests.hostile.attempts import Attempt
-from tests.hostile.checks import THROTTLED, faults, task_made
+from tests.hostile.checks import THROTTLED, faults, task_made, unknown_coding
 from tests.hostile.generate import FAMILIES, attempt
 from tests.hostile.http1 import Hanging, NoHttp, Reply, exchange
 from tests.hostile.scene import Caller, Scene, prepare
@@ -23,7 +23,8 @@ WORKERS: Final = 6
 MOST_THROTTLED: Final = 0.05
 SHOWN: Final = 10
 """Faults of a kind that are printed."""
-OUTCOMES: Final = ("2xx", "401", "403", "4xx", "429", "5xx", "closed", "wrong")
+OUTCOMES: Final = ("2xx", "401", "403", "4xx", "429", "coding", "5xx", "closed", "wrong")
+"""`coding` is 501 for a transfer coding that HTTP's own library does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Report:
     def count(self, number: int, sent: Attempt, reply: Reply | None, wrong: Sequence[str]) -> None:
         """Add a request and its answer."""
         self.sent[sent.family] += 1
-        self.outcomes[sent.family, _outcome(reply)] += 1
+        self.outcomes[sent.family, _outcome(sent, reply)] += 1
         self.outcomes[sent.family, "wrong"] += bool(wrong)
         if sent.family == "control" and reply is not None and reply.status < 300:
             self.controls += 1
@@ -167,9 +168,11 @@ def _check_end(
         wrong.append("no correct request was answered, or none made a task")
 
 
-def _outcome(reply: Reply | None) -> str:
+def _outcome(sent: Attempt, reply: Reply | None) -> str:
     if reply is None:
         return "closed"
+    if unknown_coding(sent, reply):
+        return "coding"
     if reply.status in (401, 403, THROTTLED):
         return str(reply.status)
     return f"{reply.status // 100}xx"

@@ -124,7 +124,7 @@ def unreached(door: Door, guarded: LocalStack, issuer: Issuer, aws: Any) -> Iter
 def _answered(logs: Logs) -> list[str]:
     """The lines about requests that the stack's api function wrote, behind either door."""
     groups = logs.groups().items()
-    lines = [line for name, group in groups if name.startswith("mcp-guarded-Api") for line in group]
+    lines = [line for name, group in groups if "/mcp-guarded/Api" in name for line in group]
     _, gateway = logs.files()
     return [line for line in (*lines, *gateway.splitlines()) if '"answered"' in line]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
+from typing import Any
 
 from botocore.exceptions import ClientError
 from botocore.session import get_session
@@ -16,7 +17,7 @@ def overreach() -> dict[str, str]:
     """Call AWS without having declared a permission; tell what came of it."""
     rows = {"TableName": os.environ["TASKS_TABLE"]}
     key = {"taskId": {"S": "c1-00000000000000000000000000000000"}}
-    calls = {
+    calls: dict[str, tuple[str, str, dict[str, Any]]] = {
         "read a task": ("dynamodb", "get_item", {**rows, "Key": key}),
         "read all tasks": ("dynamodb", "scan", rows),
         "remove a task": ("dynamodb", "delete_item", {**rows, "Key": key}),
