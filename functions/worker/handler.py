@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools import Logger
 
 from mcp_tasks.deployment import Deployment
-from mcp_tasks.protocol.trace import trace_context
+from mcp_tasks.protocol.trace import logged, trace_context
 from mcp_tasks.registry.context import TaskContext
 from mcp_tasks.registry.tool import FunctionTool, WorkflowTool
 from mcp_tasks.tasks.task import now_ms
-from mcp_tasks.workflows.steps import guarded, report_to, run_function, run_step
+from mcp_tasks.workflows.steps import explain_to, guarded, report_to, run_function, run_step
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -34,7 +34,7 @@ entry = deployment.catalogue.tools.get(os.environ["TOOL"])
 def handler(event: dict[str, Any], context: LambdaContext) -> Any:
     """Run it, and return its output; a failure leaves under its own name, without its message."""
     logger.append_keys(task_id=event["task"], tool=os.environ["TOOL"], step=event.get("step"))
-    logger.append_keys(**trace_context(event.get("trace") or {}))
+    logger.append_keys(**logged(trace_context(event.get("trace") or {})))
     task = TaskContext(
         task_id=event["task"],
         answers=event.get("answers") or {},
@@ -50,6 +50,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
             return run_step(tool, event["step"], event["input"], task)
         raise LookupError(f"there is no tool {os.environ['TOOL']} in this deployment")
 
-    output = guarded(run, logger)
+    output = guarded(run, logger, explain_to(deployment.rows, event["task"], now_ms))
     logger.info("ran", remaining_ms=context.get_remaining_time_in_millis())
     return output

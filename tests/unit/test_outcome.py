@@ -26,16 +26,18 @@ def as_result(output: Any) -> dict[str, Any]:
     return {"content": [], "structuredContent": output}
 
 
-def ended(end: ExecutionEnd) -> Completed | Failed:
-    return outcome(end, as_result)
+def ended(end: ExecutionEnd, explained: str | None = None) -> Completed | Failed:
+    return outcome(end, as_result, explained)
 
 
-def failed(error: str, cause: object = "") -> Completed | Failed:
+def failed(error: str, cause: object = "", explained: str | None = None) -> Completed | Failed:
     text = cause if isinstance(cause, str) else json.dumps(cause)
-    return ended(ExecutionEnd("FAILED", error=error, cause=text))
+    return ended(ExecutionEnd("FAILED", error=error, cause=text), explained)
 
 
-def raised(exception: Exception, error: str | None = None) -> Completed | Failed:
+def raised(
+    exception: Exception, error: str | None = None, explained: str | None = None
+) -> Completed | Failed:
     """As Step Functions reports an exception that left a Python function."""
     name = type(exception).__name__
     return failed(
@@ -46,6 +48,7 @@ def raised(exception: Exception, error: str | None = None) -> Completed | Failed
             "requestId": "6f9f3b6a",
             "stackTrace": [f'  File "/var/task/tools/x.py", line 1\n    raise X("{SECRET}")\n'],
         },
+        explained,
     )
 
 
@@ -70,13 +73,29 @@ def test_an_output_that_its_tool_did_not_promise_is_a_failure() -> None:
 @pytest.mark.parametrize("error", ["ToolError", "Runtime.HandlerError"])
 def test_a_tool_error_of_a_step_is_a_result(error: str) -> None:
     """The emulator gives every exception the name Runtime.HandlerError; the message tells more."""
-    end = raised(failure("ToolError", "No such file: a.csv: really"), error)
+    end = raised(failure("ToolError"), error, "No such file: a.csv: really")
     assert end == Completed(
         {
             "content": [{"type": "text", "text": "No such file: a.csv: really"}],
             "isError": True,
         }
     )
+
+
+def test_a_tool_error_that_nobody_explained_is_one_all_the_same() -> None:
+    """Its step was over with the task's time, or the row could not be written."""
+    end = raised(failure("ToolError"))
+    assert isinstance(end, Completed)
+    assert end.result == {
+        "content": [{"type": "text", "text": "The tool failed"}],
+        "isError": True,
+    }
+
+
+def test_a_fail_states_own_words_come_before_those_of_an_earlier_step() -> None:
+    end = failed("ToolError", "Not today", "what a step said that was caught")
+    assert isinstance(end, Completed)
+    assert end.result["content"] == [{"type": "text", "text": "Not today"}]
 
 
 def test_a_fail_state_named_tool_error_is_a_result() -> None:

@@ -38,3 +38,8 @@ def _is_text(value: object, longest: int) -> bool:
     return (
         isinstance(value, str) and len(value) <= longest and _PRINTABLE.fullmatch(value) is not None
     )
+
+
+def logged(trace: Mapping[str, str]) -> dict[str, str]:
+    """What of a trace context belongs into logs: its ids. `baggage` may hold anything."""
+    return {name: value for name, value in trace.items() if name == "traceparent"}

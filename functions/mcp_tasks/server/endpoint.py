@@ -108,7 +108,8 @@ class Endpoint:
             carrier = replace(carrier, send=_unheard, hears=False)
         try:
             message = jsonrpc.read(body)
-            logger.append_keys(method=message.method[:64])
+            known = message.method in revision.prepare()
+            logger.append_keys(method=message.method if known else "unknown")
             if isinstance(message, jsonrpc.Notification):
                 # None asks this server for anything; a receiver ignores those it does not know.
                 return HttpAnswer(HTTPStatus.ACCEPTED)

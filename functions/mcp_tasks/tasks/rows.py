@@ -163,6 +163,20 @@ class TaskTable:
             sets={"statusMessage": message},
         )
 
+    def explain(self, task_id: str, message: str, now: int) -> None:
+        """Keep what a failing step has to say to the caller, in case that the execution ends by it.
+
+        Raises UnknownTask, or TaskEnded when nobody listens any more.
+        """
+        # Race: a step outlives its execution's end; nothing is written to a terminal task.
+        self._update(
+            task_id,
+            now,
+            condition=_status_in(Status.WORKING, Status.INPUT_REQUIRED),
+            sets={"toolError": message},
+            touch=False,
+        )
+
     def ask(self, task_id: str, ask: Ask, now: int) -> None:
         """Open an ask: store its questions and its token, and wait for the client.
 
@@ -282,7 +296,10 @@ class TaskTable:
             sets=sets,
             status=status,
             # What only a running task needs goes, answers and tokens first of all.
-            removes=("asks", "input", *(() if "statusMessage" in sets else ("statusMessage",))),
+            removes=(
+                *("asks", "input", "toolError"),
+                *(() if "statusMessage" in sets else ("statusMessage",)),
+            ),
             principal=principal,
         )
 
@@ -442,6 +459,7 @@ def task_of(item: Mapping[str, Any]) -> Task:
         },
         input_revision=row["inputRevision"],
         revision=revision_of(item),
+        tool_error=row.get("toolError"),
         result=_json(row.get("result")),
         error=_json(row.get("error")),
     )

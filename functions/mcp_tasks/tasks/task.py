@@ -50,6 +50,8 @@ class Task:
     input_revision: int = 0
     revision: int = 1
     """Counts the states that clients can see: what follows a task puts them in order by it."""
+    tool_error: str | None = None
+    """What a step said to the caller when it failed; kept until the execution has ended."""
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
 

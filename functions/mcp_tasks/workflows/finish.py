@@ -40,7 +40,7 @@ def finish(
     end = executions.describe(detail["executionArn"])
     if end.status == "RUNNING":
         return None
-    ended = outcome(end, _as_result(task, catalogue))
+    ended = outcome(end, _as_result(task, catalogue), task.tool_error)
     try:
         if isinstance(ended, Completed):
             task = rows.complete(task_id, ended.result, now)

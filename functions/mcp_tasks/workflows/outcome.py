@@ -4,8 +4,8 @@ tasks.md, "Task Execution Errors": a tool that failed is a *result* (`completed`
 only protocol-level faults are `failed`. Here that reads:
 
 - SUCCEEDED: the output is the tool's result.
-- FAILED with the error name `ToolError`, raised by a step or by a Fail state: a result with
-  isError, whose text is the cause.
+- FAILED with the error name `ToolError`: a result with isError. Its text is what the step that
+  raised it has left on the task's row, or the cause of a Fail state.
 - any other FAILED, TIMED_OUT, ABORTED: -32603. The message names the error and nothing of its
   cause, which may quote arguments, answers or a stack.
 """
@@ -31,7 +31,7 @@ TIMEOUTS: Final = frozenset({"States.Timeout", "Sandbox.Timedout", "States.Heart
 "Error names"; Lambda developer guide, "Sandbox.Timedout")."""
 
 
-_WORKER_FAILURE: Final = re.compile(r"\[(?P<name>[A-Za-z_]\w*)\] (?P<message>.*)", re.DOTALL)
+_WORKER_FAILURE: Final = re.compile(r"\[(?P<name>[A-Za-z_]\w*)\] .*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,12 @@ class Failed:
         return {"code": int(ErrorCode.INTERNAL_ERROR), "message": self.message}
 
 
-def outcome(end: ExecutionEnd, as_result: Callable[[Any], dict[str, Any]]) -> Completed | Failed:
+def outcome(
+    end: ExecutionEnd, as_result: Callable[[Any], dict[str, Any]], explained: str | None = None
+) -> Completed | Failed:
     """Translate an execution's end; `as_result` turns an output into a tool result.
+
+    `explained` is what the last step that raised a ToolError has said.
 
     `as_result` raises ValueError for an output that its tool did not promise.
     """
@@ -72,17 +76,18 @@ def outcome(end: ExecutionEnd, as_result: Callable[[Any], dict[str, Any]]) -> Co
         return Failed("The tool's execution was aborted by the server's operator")
     name, message = _failure(end)
     if name == TOOL_ERROR:
+        message = message if message is not None else explained or "The tool failed"
         return Completed({"content": [{"type": "text", "text": message}], "isError": True})
     if name in TIMEOUTS:
         return Failed("The tool ran over its time and was stopped")
     return Failed(f"The tool failed: {name}")
 
 
-def _failure(end: ExecutionEnd) -> tuple[str, str]:
-    """The failure's name and message.
+def _failure(end: ExecutionEnd) -> tuple[str, str | None]:
+    """The failure's name and message; None for a message that the worker has left on the row.
 
     A Lambda function's failure has the function's error payload as its cause. The worker writes
-    `[Name] message` into it (see `steps.failure`); Lambda's own failures (out of memory, a lost
+    `[Name] ...` into it (see `steps.failure`); Lambda's own failures (out of memory, a lost
     environment) do not, and have a name only. A Fail state's cause is plain text.
     """
     try:
@@ -94,4 +99,4 @@ def _failure(end: ExecutionEnd) -> tuple[str, str]:
     ours = _WORKER_FAILURE.fullmatch(str(payload["errorMessage"]))
     if ours is None:  # only of a ToolError is the message shown, and whoever raised it meant that
         return end.error or "unknown error", str(payload["errorMessage"])
-    return ours["name"], ours["message"]
+    return ours["name"], None

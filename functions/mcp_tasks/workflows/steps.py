@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from ..protocol.meta import RESERVED
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 MAX_MESSAGE: Final = 8_000
-"""Characters of a failure's message: Step Functions cuts a longer cause, which is no JSON then."""
+"""Characters of what a failing step says to the caller."""
 
 
 def run_function(tool: FunctionTool, arguments: Any, task: TaskContext) -> dict[str, Any]:
@@ -76,19 +77,31 @@ def report_to(
     return report
 
 
-def guarded(run: Callable[[], Any], logger: Logger) -> Any:
+def explain_to(rows: TaskTable, task_id: str, clock: Callable[[], int]) -> Callable[[str], None]:
+    """How what a failing step says to the caller gets there: by its task's row, and no log."""
+
+    def explain(message: str) -> None:
+        with suppress(TaskEnded, UnknownTask):
+            rows.explain(task_id, message[:MAX_MESSAGE], clock())
+
+    return explain
+
+
+def guarded(run: Callable[[], Any], logger: Logger, explain: Callable[[str], None]) -> Any:
     """Run a step so that no argument or answer reaches a log or Step Functions' history.
 
     An exception leaves as one of the same name, so that Retry and Catch can name it, but without
-    its message, which may quote what the tool was given. Only a ToolError's message was written
-    for the caller. The log gets the place, not the values.
+    its message, which may quote what the tool was given: Lambda logs what leaves a handler. A
+    ToolError's message was written for the caller, to whom `explain` takes it. The log gets the
+    place, not the values.
     """
     try:
         return run()
     except TaskCancelled:
         raise failure("TaskCancelled") from None
     except ToolError as error:
-        raise failure(TOOL_ERROR, str(error)) from None
+        explain(str(error))
+        raise failure(TOOL_ERROR) from None
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         name = type(error).__name__
@@ -96,11 +109,11 @@ def guarded(run: Callable[[], Any], logger: Logger) -> Any:
         raise failure(name) from None
 
 
-def failure(name: str, message: str = "see the server's log") -> Exception:
-    """An exception called `name`, with a message that is safe and contains the name.
+def failure(name: str) -> Exception:
+    """An exception called `name`, with a message that contains the name and nothing else.
 
     On AWS the class name becomes the error name that Retry and Catch match; the message carries
     it as well, which is what `outcome` reads.
     """
     exception: type[Exception] = type(name, (Exception,), {})
-    return exception(f"[{name}] {message[:MAX_MESSAGE]}")
+    return exception(f"[{name}] see the task, or the server's log")

@@ -10,6 +10,7 @@ from aws_lambda_powertools import Logger
 from ...protocol.errors import ErrorCode, ProtocolError
 from ...protocol.headers import Headers
 from ...protocol.jsonrpc import Request
+from ...protocol.trace import logged
 from ..call import Call, MethodTable, Outcome
 from ..caller import Caller
 from ..carrier import Carrier
@@ -61,7 +62,7 @@ class Revision(ABC):
         """Answer a request. Raises ProtocolError."""
         call = self.read(request, headers, caller, carrier)
         if call.trace:
-            logger.append_keys(**call.trace)
+            logger.append_keys(**logged(call.trace))
         method = self.prepare().get(request.method)
         if method is None:
             raise ProtocolError(
