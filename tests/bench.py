@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from urllib.parse import urlsplit
 
 from infra.bundle import ROOT, bundled
@@ -65,13 +66,17 @@ class Connection:
 
     def send(self, method: str, params: dict[str, object] | None = None) -> dict[str, object]:
         """Send a request and return its result."""
+        result: dict[str, object] = self.exchange(method, params)["result"]
+        return result
+
+    def exchange(self, method: str, params: dict[str, object] | None = None) -> dict[str, Any]:
+        """Send a request and return the message that answers it."""
         body, headers = self._client.compose(method, params)
         self._http.request(
             "POST", self._path, body, {"Content-Type": "application/json", **headers}
         )
-        message = json.loads(self._http.getresponse().read())
-        result: dict[str, object] = message["result"]
-        return result
+        message: dict[str, Any] = json.loads(self._http.getresponse().read())
+        return message
 
     def health(self) -> None:
         """A request that the emulator answers itself."""
@@ -126,6 +131,35 @@ def measure(stack: LocalStack) -> dict[str, list[float]]:
     return figures
 
 
+def unknown(stack: LocalStack) -> dict[str, list[float]]:
+    """Polls of a task that is somebody else's and of one that never was, in turn.
+
+    Whoever could tell them apart by time would learn that a task exists.
+    """
+    connection = Connection(stack.url)
+    arguments = {"monthly": 1, "years": 1, "share_of_stocks": 0.5, "runs": 100}
+    call: dict[str, object] = {"name": "simulate_savings", "arguments": arguments}
+    task_id = str(connection.send("tools/call", call)["taskId"])
+    while connection.send("tasks/get", {"taskId": task_id})["status"] == "working":
+        time.sleep(0.02)
+    client_of(stack.emulator)("dynamodb").update_item(
+        TableName=stack.outputs["TasksTable"],
+        Key={"taskId": {"S": task_id}},
+        UpdateExpression="SET principal = :other",
+        ExpressionAttributeValues={":other": {"S": "somebody"}},
+    )
+    figures: dict[str, list[float]] = {}
+    ids = {"not yours": task_id, "never was": f"c1-{'f' * 32}"}
+    for _ in range(REQUESTS):
+        for name, asked in ids.items():
+            start = time.perf_counter()
+            error = connection.exchange("tasks/get", {"taskId": asked})["error"]
+            taken = (time.perf_counter() - start) * 1000
+            figures.setdefault(f"tasks/get, {name}", []).append(taken)
+            assert error["code"] == -32602
+    return {name: sorted(found) for name, found in figures.items()}
+
+
 def push(stack: LocalStack) -> dict[str, list[float]]:
     """How long a listen waits for its acknowledgement, and each change until it is told.
 
@@ -169,7 +203,7 @@ def main() -> int:
     running = emulators.start("bench")
     try:
         stack = deploy(running, TOOLS, context=RAISED)
-        figures = {**measure(stack), **push(stack)}
+        figures = {**measure(stack), **unknown(stack), **push(stack)}
     finally:
         running.stop()
     figures["cold start of the API (CPU)"] = cold_start()
