@@ -57,7 +57,9 @@ def test_trace_context_reaches_all_parts(
         found = lines(aws, task_id, message)
         assert found, message
         for line in found:
-            assert {key: line.get(key) for key in TRACE} == TRACE, line
+            assert line["traceparent"] == TRACE["traceparent"]
+            # They may hold anything.
+            assert not {"tracestate", "baggage"} & line.keys(), line
     client.cancel(task_id)
 
 
