@@ -12,13 +12,13 @@ from threading import Lock
 from .console import run, step
 from .emulator import ACCOUNT, REGION, Emulator
 from .environment import ROOT, STATE, tool_environment
+from .proxied import STAGE
 
 _bootstrapping = Lock()
 
 
 API_ID_TAG = "ms-custom-id"
 """The emulator takes it for the id of an API that it makes."""
-STAGE = "v1"
 
 
 @dataclass(frozen=True, slots=True)
