@@ -63,8 +63,8 @@ def limits_of(choices: Choices) -> Limits:
             "max_arguments",
             DEFAULTS.arguments,
             1024,
-            256 * 1024,
-            "bytes of arguments; Step Functions takes 256 KiB",
+            5 * 1024 * 1024,
+            "bytes of arguments, which a body has to carry",
         ),
         depth=number("max_depth", DEFAULTS.depth, 10, 500, "levels of arrays and objects"),
     )

@@ -10,6 +10,7 @@ from aws_lambda_powertools import Logger
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.tasks.task import now_ms
 from mcp_tasks.workflows.ask import ask
+from mcp_tasks.workflows.failures import tried_again
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -20,6 +21,10 @@ deployment = Deployment(os.environ)
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
-    """Store the questions and the token; the state goes on when the client has answered."""
-    done = ask(event, deployment.rows, deployment.executions, now_ms())
+    """Store the questions and the token; the state goes on when the client has answered.
+
+    When they cannot be stored at the moment, the state is tried again, with another token.
+    """
+    with tried_again():
+        done = ask(event, deployment.rows, deployment.executions, now_ms())
     logger.info(done, task_id=event["task"])

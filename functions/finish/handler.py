@@ -22,5 +22,12 @@ deployment = Deployment(os.environ)
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
     """Write the task's end; Lambda repeats a failure twice, then keeps the event in a queue."""
     detail = event["detail"]
-    status = finish(detail, deployment.rows, deployment.executions, deployment.catalogue, now_ms())
+    status = finish(
+        detail,
+        deployment.rows,
+        deployment.executions,
+        deployment.catalogue,
+        deployment.payloads,
+        now_ms(),
+    )
     logger.info("finished", task_id=detail["name"], execution=detail["status"], task=status)

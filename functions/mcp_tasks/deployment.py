@@ -17,11 +17,14 @@ from botocore.session import get_session
 from .limits import Limits
 from .notifications.bus import EventBus
 from .notifications.mailboxes import Mailboxes
+from .payloads.store import CONFIG as S3_CONFIG
+from .payloads.store import Payloads
 from .registry.catalogue import FILE_NAME, Catalogue, ToolEntry
 from .tasks.keys import Keys
 from .tasks.places import Places
 from .tasks.rows import TaskTable
 from .workflows.executions import Executions
+from .workflows.repair import Repair
 
 if TYPE_CHECKING:
     from .server.caller import Auth
@@ -32,6 +35,7 @@ BUNDLE = Path(__file__).resolve().parent.parent
 CLIENT_CONFIG = Config(
     connect_timeout=2, read_timeout=5, retries={"mode": "standard", "total_max_attempts": 4}
 )
+QUICK_CONFIG = Config(read_timeout=3, retries={"mode": "standard", "total_max_attempts": 1})
 
 
 def aws_client(service: str, config: Config) -> Any:
@@ -42,10 +46,11 @@ def aws_client(service: str, config: Config) -> Any:
 class Deployment:
     """One stack, as its functions see it.
 
-    `environment` holds TASKS_TABLE, MAILBOXES_TABLE, CALLERS_TABLE, EVENT_BUS, STATE_MACHINE_PREFIX
-    (an ARN that a tool's name completes), CELL, SERVER_NAME, SERVER_VERSION, STATE_KEY_SECRET (the
-    ARN of a secret), AUTH, RESOURCE_METADATA, LIMITS (JSON), and, each separated by spaces, SCOPES,
-    ALLOWED_ORIGINS and ALLOWED_HOSTS; each function gets those that it uses. `client` makes
+    `environment` holds TASKS_TABLE, MAILBOXES_TABLE, CALLERS_TABLE, PAYLOADS_BUCKET, EVENT_BUS,
+    STATE_MACHINE_PREFIX (an ARN that a tool's name completes), CELL, SERVER_NAME, SERVER_VERSION,
+    STATE_KEY_SECRET (the ARN of a secret), AUTH, RESOURCE_METADATA, LIMITS (JSON), and, each
+    separated by spaces, SCOPES, ALLOWED_ORIGINS and ALLOWED_HOSTS; each function gets those that it
+    uses. `client` makes
     clients; tests pass a stand-in.
     """
 
@@ -93,6 +98,26 @@ class Deployment:
     def executions(self) -> Executions:
         """The tools' executions."""
         return Executions(lambda: self._client("stepfunctions", config=CLIENT_CONFIG))
+
+    @cached_property
+    def payloads(self) -> Payloads:
+        """What is too large for rows and executions."""
+        config = CLIENT_CONFIG.merge(S3_CONFIG)
+        return Payloads(
+            lambda: self._client("s3", config=config), self._environment["PAYLOADS_BUCKET"]
+        )
+
+    @cached_property
+    def repair(self) -> Repair:
+        """What looks after tasks of which nothing is heard."""
+        return Repair(self.rows, self.executions, self.catalogue, self.payloads)
+
+    @cached_property
+    def quick_repair(self) -> Repair:
+        """The same for a client that waits: Step Functions is asked once."""
+        config = CLIENT_CONFIG.merge(QUICK_CONFIG)
+        executions = Executions(lambda: self._client("stepfunctions", config=config))
+        return Repair(self.rows, executions, self.catalogue, self.payloads)
 
     @cached_property
     def catalogue(self) -> Catalogue:

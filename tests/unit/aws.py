@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from math import inf
 from typing import Any, Final
 
 import boto3
@@ -16,6 +17,10 @@ ACCOUNT: Final = "123456789012"
 TABLE: Final = "tasks"
 MAILBOXES: Final = "mailboxes"
 CALLERS: Final = "callers"
+PAYLOADS: Final = "payloads"
+
+FAULTS: Final = frozenset({"InternalError", "InternalFailure", "InternalServerError"})
+"""Errors that are the service's own."""
 
 
 @cache
@@ -28,6 +33,10 @@ def real(service: str) -> Any:
         aws_secret_access_key="testing",
         config=Config(ignore_configured_endpoint_urls=True),  # type: ignore[call-arg]
     )
+
+
+class Died(BaseException):
+    """A function's end between two calls: out of time or memory, or its instance was lost."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,11 @@ class Calls:
         self.clients.append(service)
         return _Recording(real(service), self)
 
+    def make(self, call: Call, operation: Callable[..., Any]) -> Any:
+        """Make a call."""
+        self.made.append(call)
+        return operation(**call.arguments)
+
     @property
     def operations(self) -> list[str]:
         """The names of the calls, in their order."""
@@ -64,6 +78,25 @@ class Calls:
         """Start counting anew."""
         self.made.clear()
         self.clients.clear()
+
+
+@dataclass
+class Mortal(Calls):
+    """Clients of a function that dies at its call number `last`, before it takes effect or after.
+
+    Numbers begin with 0, at `forget`.
+    """
+
+    last: float = inf
+    takes_effect: bool = False
+
+    def make(self, call: Call, operation: Callable[..., Any]) -> Any:
+        """Make a call, unless the function dies of it."""
+        if len(self.made) < self.last:
+            return super().make(call, operation)
+        if self.takes_effect:
+            super().make(call, operation)
+        raise Died(call.operation)
 
 
 class _Recording:
@@ -76,29 +109,47 @@ class _Recording:
             return getattr(self._client, name)
 
         def operation(**arguments: Any) -> Any:
-            self._calls.made.append(Call(name, arguments))
             call = self._calls.instead.get(name) or getattr(self._client, name)
-            return call(**arguments)
+            return self._calls.make(Call(name, arguments), call)
 
         return operation
 
 
 def refusing(service: str, code: str, operation: str = "Operation") -> Callable[..., Any]:
-    """An operation that AWS answers with the error `code`."""
+    """An operation that AWS answers with the error `code`, under that error's HTTP status."""
+    status = 500 if code in FAULTS else 400
 
     def refuse(**arguments: Any) -> Any:
         modelled = getattr(real(service).exceptions, code, ClientError)
-        raise modelled({"Error": {"Code": code, "Message": "no"}}, operation)
+        response = {
+            "Error": {"Code": code, "Message": "no"},
+            "ResponseMetadata": {"HTTPStatusCode": status},
+        }
+        raise modelled(response, operation)
 
     return refuse
 
 
 def create_table() -> str:
-    """The tasks table, as `infra/table.py` declares its key."""
+    """The tasks table, as `infra/table.py` declares its keys."""
     real("dynamodb").create_table(
         TableName=TABLE,
         KeySchema=[{"AttributeName": "taskId", "KeyType": "HASH"}],
-        AttributeDefinitions=[{"AttributeName": "taskId", "AttributeType": "S"}],
+        AttributeDefinitions=[
+            {"AttributeName": "taskId", "AttributeType": "S"},
+            {"AttributeName": "dueShard", "AttributeType": "S"},
+            {"AttributeName": "dueAt", "AttributeType": "N"},
+        ],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "due",
+                "KeySchema": [
+                    {"AttributeName": "dueShard", "KeyType": "HASH"},
+                    {"AttributeName": "dueAt", "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            }
+        ],
         BillingMode="PAY_PER_REQUEST",
         StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
     )
@@ -131,6 +182,12 @@ def create_callers() -> str:
         BillingMode="PAY_PER_REQUEST",
     )
     return CALLERS
+
+
+def create_payloads() -> str:
+    """The bucket of what is too large for rows and executions."""
+    real("s3").create_bucket(Bucket=PAYLOADS)
+    return PAYLOADS
 
 
 def raw_rows() -> list[dict[str, Any]]:

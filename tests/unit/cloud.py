@@ -29,7 +29,15 @@ from mcp_tasks.registry.tool import WorkflowTool
 from mcp_tasks.tasks.rows import TaskTable
 from mcp_tasks.tasks.task import Task, now_ms
 from tests import wire
-from tests.unit.aws import ACCOUNT, REGION, create_callers, create_mailboxes, create_table, real
+from tests.unit.aws import (
+    ACCOUNT,
+    REGION,
+    create_callers,
+    create_mailboxes,
+    create_payloads,
+    create_table,
+    real,
+)
 from tests.unit.stack import (
     ENVIRONMENT,
     PREFIX,
@@ -85,6 +93,7 @@ class Cloud:
         create_table()
         create_mailboxes()
         create_callers()
+        create_payloads()
         self.rows = TaskTable(real("dynamodb"), ENVIRONMENT["TASKS_TABLE"])
         self._functions = {name: self._handler(name) for name in ("ask", "finish")}
         self._api = self._handler("api")

@@ -14,11 +14,13 @@ from botocore.session import get_session
 from hypothesis import settings
 from moto import mock_aws
 from moto.dynamodb.models import dynamodb_backends
+from moto.s3.models import s3_backends
 
 from mcp_tasks.limits import Limits
+from mcp_tasks.payloads.store import Payloads
 from mcp_tasks.registry.catalogue import PACKAGE, Catalogue
 from mcp_tasks.tasks.rows import TaskTable
-from tests.unit.aws import REGION, Calls, create_table
+from tests.unit.aws import REGION, Calls, create_payloads, create_table
 from tests.unit.stack import Stack
 
 EXAMPLE_TOOLS = Path(__file__).with_name("example_tools")
@@ -62,6 +64,7 @@ def moto() -> Iterator[None]:
 def aws(moto: None, no_account: None) -> Calls:
     """An empty account in moto, and the calls made to it."""
     dynamodb_backends.reset()
+    s3_backends.reset()
     return Calls()
 
 
@@ -69,6 +72,12 @@ def aws(moto: None, no_account: None) -> Calls:
 def rows(aws: Calls) -> TaskTable:
     """An empty tasks table."""
     return TaskTable(aws.client("dynamodb"), create_table())
+
+
+@pytest.fixture
+def payloads(aws: Calls) -> Payloads:
+    """An empty bucket of payloads."""
+    return Payloads(lambda: aws.client("s3"), create_payloads())
 
 
 @pytest.fixture(scope="session")

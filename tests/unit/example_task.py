@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+from mcp_tasks.tasks.due import FIRST_MS
 from mcp_tasks.tasks.inputs import Kind
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
@@ -29,4 +30,5 @@ def a_task(**changes: Any) -> Task:
         accepts=frozenset({Kind.FORM}),
         input='{"upto":3}',
     )
-    return replace(task, **changes)
+    task = replace(task, **changes)
+    return replace(task, **{"due_at": task.created_at + FIRST_MS, **changes})

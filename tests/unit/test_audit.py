@@ -34,7 +34,7 @@ class Ended:
     def __init__(self, status: str, output: Any = None) -> None:
         self.end = ExecutionEnd(status, output=output, error="Broken", cause=SECRET)
 
-    def describe(self, arn: str) -> ExecutionEnd:
+    def describe(self, state_machine_arn: str, task_id: str) -> ExecutionEnd:
         return self.end
 
 
@@ -75,7 +75,9 @@ class Audited:
         arn = f"{PREFIX}count"
         detail = {"executionArn": "arn", "stateMachineArn": arn, "name": task_id}
         ended: Any = Ended(status, output)
-        finish(detail, self.stack.deployment.rows, ended, self.stack.catalogue, now_ms())
+        deployment = self.stack.deployment
+        catalogue, payloads = self.stack.catalogue, deployment.payloads
+        finish(detail, deployment.rows, ended, catalogue, payloads, now_ms())
 
 
 def line(action: str, task_id: str, principal: str = ALICE, **more: Any) -> dict[str, Any]:

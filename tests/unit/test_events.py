@@ -19,10 +19,12 @@ from mcp_tasks.tasks.task import ANYONE, Task, now_ms
 from tests.unit.aws import (
     CALLERS,
     MAILBOXES,
+    PAYLOADS,
     TABLE,
     Calls,
     create_callers,
     create_mailboxes,
+    create_payloads,
     create_table,
     real,
 )
@@ -30,6 +32,7 @@ from tests.unit.stack import create_state_machine, messages_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EVENTS = ROOT / "events"
+DEAD = "dead-letters-"
 TASK = "c1-0123456789abcdef0123456789abcdef"
 MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:mcp-tasks-"
 
@@ -44,7 +47,7 @@ class Context:
     aws_request_id: str = "r"
 
     def get_remaining_time_in_millis(self) -> int:
-        return 1000
+        return 30_000
 
 
 def event(name: str) -> dict[str, Any]:
@@ -71,6 +74,7 @@ def environment(aws: Calls) -> dict[str, str]:
     create_table()
     create_mailboxes()
     create_callers()
+    create_payloads()
     secret = real("secretsmanager").create_secret(Name="key", SecretString="k" * 32)
     create_state_machine(
         f"{MACHINE.rpartition(':')[2]}simulate_savings",
@@ -83,6 +87,7 @@ def environment(aws: Calls) -> dict[str, str]:
         "TASKS_TABLE": TABLE,
         "MAILBOXES_TABLE": MAILBOXES,
         "CALLERS_TABLE": CALLERS,
+        "PAYLOADS_BUCKET": PAYLOADS,
         "AUTH": "none",
         "EVENT_BUS": "mcp-tasks",
         "STATE_MACHINE_PREFIX": MACHINE,
@@ -199,6 +204,7 @@ def test_a_queue_event_is_delivered(invoke: Any) -> None:
         ("finish", "finish-failed"),
         ("finish", "finish-timed-out"),
         ("finish", "finish-aborted"),
+        ("sweep", "sweep"),
     ],
 )
 def test_an_event_about_a_task_that_is_gone_is_no_error(
@@ -214,6 +220,10 @@ def test_an_authorizers_event_without_a_good_token_is_unauthorized(invoke: Any, 
         invoke("authorize", name, RESOURCE_METADATA="https://mcp.example", **oauth)
 
 
-def test_every_event_is_tested_here() -> None:
-    here = Path(__file__).read_text()
-    assert not [f.stem for f in EVENTS.glob("*.json") if f'"{f.stem}"' not in here]
+def test_every_event_is_tested() -> None:
+    """Here, or, when it is what a queue of dead letters holds, where those are replayed."""
+    here, replayed = Path(__file__).read_text(), Path(__file__).with_name("test_replay.py")
+    names = [file.stem for file in EVENTS.glob("*.json")]
+    dead = {name.removeprefix(DEAD) for name in names if name.startswith(DEAD)}
+    assert not [hop for hop in dead if f'"{hop}"' not in replayed.read_text()]
+    assert not [name for name in names if not name.startswith(DEAD) and f'"{name}"' not in here]

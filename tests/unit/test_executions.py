@@ -13,7 +13,7 @@ from typing import Any, Final
 import boto3
 import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
-from botocore.stub import Stubber
+from botocore.stub import ANY, Stubber
 
 from mcp_tasks.workflows.executions import ExecutionEnd, Executions, StartFailed, execution_arn
 from tests.unit.aws import REGION
@@ -21,7 +21,7 @@ from tests.unit.aws import REGION
 MACHINE: Final = "arn:aws:states:us-east-1:123456789012:stateMachine:demo-count"
 EXECUTION: Final = "arn:aws:states:us-east-1:123456789012:execution:demo-count:c1-0"
 START: Final = {"stateMachineArn": MACHINE, "name": "c1-0", "input": '{"a":1}'}
-STOP: Final = {"executionArn": EXECUTION, "error": "Cancelled", "cause": "tasks/cancel"}
+STOP: Final = {"executionArn": EXECUTION, "error": "TaskOver", "cause": ANY}
 WHEN: Final = datetime(2026, 11, 21, tzinfo=UTC)
 
 
@@ -84,36 +84,40 @@ def test_an_execution_that_exists_is_started(executions: Executions, aws: Stubbe
 
 
 @pytest.mark.parametrize(
-    "code",
+    ("code", "status", "refused"),
     [
-        "StateMachineDoesNotExist",
-        "StateMachineDeleting",
-        "ExecutionLimitExceeded",
-        "InvalidExecutionInput",
-        "InvalidName",
-        "AccessDeniedException",
-        "ThrottlingException",
+        ("StateMachineDoesNotExist", 400, True),
+        ("StateMachineDeleting", 400, True),
+        ("InvalidExecutionInput", 400, True),
+        ("InvalidName", 400, True),
+        ("AccessDeniedException", 400, True),
+        ("ExecutionLimitExceeded", 400, False),
+        ("ThrottlingException", 400, False),
+        ("ServiceUnavailable", 503, False),
     ],
 )
-def test_a_refused_start_says_which_error_and_no_more(
-    executions: Executions, aws: Stubber, code: str
+def test_a_start_that_fails_says_which_error_and_whether_it_may_succeed_later(
+    executions: Executions, aws: Stubber, code: str, status: int, refused: bool
 ) -> None:
-    aws.add_client_error("start_execution", code, "input was hunter2")
+    """The error's code and no more: its message quotes what was sent."""
+    aws.add_client_error("start_execution", code, "input was hunter2", status)
     with pytest.raises(StartFailed) as caught:
         executions.start(MACHINE, "c1-0", '{"a":1}')
     assert str(caught.value) == code
+    assert caught.value.refused is refused
     assert caught.value.__suppress_context__
 
 
-def test_a_start_that_finds_no_connection_is_refused() -> None:
+def test_a_start_that_finds_no_connection_may_succeed_later() -> None:
     class Unreachable:
         exceptions = boto3.client("stepfunctions", region_name=REGION).exceptions
 
         def start_execution(self, **arguments: Any) -> Any:
             raise ConnectTimeoutError(endpoint_url="https://states")
 
-    with pytest.raises(StartFailed, match="ConnectTimeoutError"):
+    with pytest.raises(StartFailed, match="ConnectTimeoutError") as caught:
         Executions(Unreachable).start(MACHINE, "c1-0", "{}")  # type: ignore[arg-type]
+    assert not caught.value.refused
 
 
 # stop
@@ -185,7 +189,38 @@ def test_an_end_is_read_as_it_is_described(
     executions: Executions, aws: Stubber, fields: dict[str, Any], end: ExecutionEnd
 ) -> None:
     aws.add_response("describe_execution", described(**fields), {"executionArn": EXECUTION})
-    assert executions.describe(EXECUTION) == end
+    assert executions.describe(MACHINE, "c1-0") == end
+
+
+def test_an_execution_that_is_not_there_is_none(executions: Executions, aws: Stubber) -> None:
+    """It was never started, or ended 90 days ago (API reference, "StartExecution")."""
+    aws.add_client_error("describe_execution", "ExecutionDoesNotExist")
+    assert executions.describe(MACHINE, "c1-0") is None
+
+
+def test_an_execution_that_cannot_be_described_is_an_error(
+    executions: Executions, aws: Stubber
+) -> None:
+    """It is not taken for one that is not there, which would be started."""
+    aws.add_client_error("describe_execution", "ThrottlingException")
+    with pytest.raises(ClientError, match="Throttling"):
+        executions.describe(MACHINE, "c1-0")
+
+
+@pytest.mark.parametrize(
+    ("status", "running"),
+    [
+        ("RUNNING", True),
+        ("PENDING_REDRIVE", True),
+        ("SUCCEEDED", False),
+        ("FAILED", False),
+        ("TIMED_OUT", False),
+        ("ABORTED", False),
+    ],
+)
+def test_an_execution_that_is_to_be_redriven_has_not_ended(status: str, running: bool) -> None:
+    """All values of DescribeExecution's `status` (API reference)."""
+    assert ExecutionEnd(status).running is running
 
 
 # resume
@@ -216,3 +251,26 @@ def test_an_answer_that_was_not_sent_is_an_error(
     aws.add_client_error("send_task_success", code)
     with pytest.raises(ClientError, match=code):
         executions.resume("token", ANSWER)
+
+
+# waits
+
+
+def test_a_heartbeat_tells_that_a_state_waits(executions: Executions, aws: Stubber) -> None:
+    aws.add_response("send_task_heartbeat", {}, {"taskToken": "token"})
+    assert executions.waits("token") is True
+
+
+@pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"])
+def test_a_heartbeat_tells_that_nothing_waits(
+    executions: Executions, aws: Stubber, code: str
+) -> None:
+    aws.add_client_error("send_task_heartbeat", code)
+    assert executions.waits("token") is False
+
+
+def test_a_heartbeat_that_fails_tells_nothing(executions: Executions, aws: Stubber) -> None:
+    """What is asked stays open."""
+    aws.add_client_error("send_task_heartbeat", "ThrottlingException")
+    with pytest.raises(ClientError, match="Throttling"):
+        executions.waits("token")

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from botocore.exceptions import ClientError
 
+from mcp_tasks.payloads.pointer import Payload
+from mcp_tasks.payloads.store import Payloads
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.tasks.rows import TaskTable
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
 from mcp_tasks.workflows.executions import ExecutionEnd, execution_arn
-from mcp_tasks.workflows.finish import finish
+from mcp_tasks.workflows.finish import ROOM, finish
 from tests.unit.aws import Calls, raw_rows, refusing
 from tests.unit.example_task import HOUR, ID, NOW, a_task
 from tests.unit.stack import PREFIX
@@ -22,17 +25,21 @@ from tests.unit.stack import PREFIX
 EVENTS: Final = Path(__file__).resolve().parents[2] / "events"
 RESULT: Final = {"content": [{"type": "text", "text": "done"}]}
 
+Run = Callable[..., Status | None]
+
 
 class Ended:
     """Executions that ended in a certain way."""
 
-    def __init__(self, end: ExecutionEnd, before: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self, end: ExecutionEnd | None, before: Callable[[], object] = lambda: None
+    ) -> None:
         self.end = end
         self.before = before
         self.described: list[str] = []
 
-    def describe(self, arn: str) -> ExecutionEnd:
-        self.described.append(arn)
+    def describe(self, state_machine_arn: str, task_id: str) -> ExecutionEnd | None:
+        self.described.append(execution_arn(state_machine_arn, task_id))
         self.before()
         return self.end
 
@@ -58,29 +65,29 @@ def succeeded(output: Any) -> ExecutionEnd:
     return ExecutionEnd("SUCCEEDED", output=output)
 
 
-def run(
-    rows: TaskTable,
-    catalogue: Catalogue,
-    end: ExecutionEnd | Ended,
-    tool: str = "count",
-    now: int = NOW + 1,
-) -> Status | None:
-    executions: Any = end if isinstance(end, Ended) else Ended(end)
-    return finish(detail(tool), rows, executions, catalogue, now)
+@pytest.fixture
+def run(rows: TaskTable, catalogue: Catalogue, payloads: Payloads) -> Run:
+    """Hear of an execution's end; `about` are members of the event's detail."""
+
+    def heard(
+        end: ExecutionEnd | Ended | None, tool: str = "count", now: int = NOW + 1, **about: Any
+    ) -> Status | None:
+        executions: Any = end if isinstance(end, Ended) else Ended(end)
+        return finish(detail(tool, **about), rows, executions, catalogue, payloads, now)
+
+    return heard
 
 
-def test_a_function_tools_result_is_taken_as_it_is(rows: TaskTable, catalogue: Catalogue) -> None:
+def test_a_function_tools_result_is_taken_as_it_is(rows: TaskTable, run: Run) -> None:
     rows.create(task_of("count"))
-    assert run(rows, catalogue, succeeded(RESULT)) is Status.COMPLETED
+    assert run(succeeded(RESULT)) is Status.COMPLETED
     task = rows.get(ID, NOW)
     assert (task.status, task.result) == (Status.COMPLETED, RESULT)
 
 
-def test_a_workflows_output_becomes_structured_content(
-    rows: TaskTable, catalogue: Catalogue
-) -> None:
+def test_a_workflows_output_becomes_structured_content(rows: TaskTable, run: Run) -> None:
     rows.create(task_of("review"))
-    assert run(rows, catalogue, succeeded({"words": 2}), "review") is Status.COMPLETED
+    assert run(succeeded({"words": 2}), "review") is Status.COMPLETED
     result = rows.get(ID, NOW).result
     assert result is not None
     assert result["structuredContent"] == {"words": 2}
@@ -89,70 +96,64 @@ def test_a_workflows_output_becomes_structured_content(
 
 @pytest.mark.parametrize("output", [{"words": "two"}, {}, None, [], "text"])
 def test_a_workflows_output_of_another_type_fails_the_task(
-    rows: TaskTable, catalogue: Catalogue, output: Any
+    rows: TaskTable, run: Run, output: Any
 ) -> None:
     """tools.mdx: structured content must conform to the output schema."""
     rows.create(task_of("review"))
-    assert run(rows, catalogue, succeeded(output), "review") is Status.FAILED
+    assert run(succeeded(output), "review") is Status.FAILED
     error = rows.get(ID, NOW).error
     assert error is not None
     assert error["code"] == -32603
     assert "output schema" in error["message"]
 
 
-def test_a_failure_is_a_failed_task(rows: TaskTable, catalogue: Catalogue) -> None:
+def test_a_failure_is_a_failed_task(rows: TaskTable, run: Run) -> None:
     rows.create(task_of("count"))
     end = ExecutionEnd("FAILED", error="KeyError", cause="hunter2")
-    assert run(rows, catalogue, end) is Status.FAILED
+    assert run(end) is Status.FAILED
     task = rows.get(ID, NOW)
     assert task.error == {"code": -32603, "message": "The tool failed: KeyError"}
     assert task.status_message == "The tool failed: KeyError"
 
 
-def test_a_tool_error_completes_the_task(rows: TaskTable, catalogue: Catalogue) -> None:
+def test_a_tool_error_completes_the_task(rows: TaskTable, run: Run) -> None:
     rows.create(task_of("review"))
     end = ExecutionEnd("FAILED", error="ToolError", cause="Nothing to do")
-    assert run(rows, catalogue, end, "review") is Status.COMPLETED
+    assert run(end, "review") is Status.COMPLETED
     result = rows.get(ID, NOW).result
     assert result == {"content": [{"type": "text", "text": "Nothing to do"}], "isError": True}
 
 
 @pytest.mark.parametrize("status", ["TIMED_OUT", "ABORTED"])
 def test_an_execution_that_did_not_end_by_itself_fails_the_task(
-    rows: TaskTable, catalogue: Catalogue, status: str
+    rows: TaskTable, run: Run, status: str
 ) -> None:
     rows.create(task_of("count"))
-    assert run(rows, catalogue, ExecutionEnd(status)) is Status.FAILED
+    assert run(ExecutionEnd(status)) is Status.FAILED
     assert rows.get(ID, NOW).error
 
 
-def test_the_output_is_read_and_not_taken_from_the_event(
-    rows: TaskTable, catalogue: Catalogue
-) -> None:
+def test_the_output_is_read_and_not_taken_from_the_event(rows: TaskTable, run: Run) -> None:
     """Events leave large outputs out."""
     rows.create(task_of("count"))
     executions = Ended(succeeded(RESULT))
-    wrong = detail(output='{"content": []}', outputDetails={"included": True})
-    finish(wrong, rows, executions, catalogue, NOW + 1)  # type: ignore[arg-type]
+    run(executions, output='{"content": []}', outputDetails={"included": True})
     assert executions.described == [execution_arn(f"{PREFIX}count", ID)]
     assert rows.get(ID, NOW).result == RESULT
 
 
 @pytest.mark.parametrize("name", ["finish-succeeded-large", "finish-succeeded"])
-def test_an_event_of_aws_is_understood(rows: TaskTable, catalogue: Catalogue, name: str) -> None:
+def test_an_event_of_aws_is_understood(rows: TaskTable, run: Run, name: str) -> None:
     event = json.loads((EVENTS / f"{name}.json").read_text())["detail"]
     rows.create(a_task(task_id=event["name"], state_machine_arn=event["stateMachineArn"]))
-    executions: Any = Ended(succeeded(RESULT))
-    assert finish(event, rows, executions, catalogue, NOW + 1) is Status.COMPLETED
+    assert run(succeeded(RESULT), **event) is Status.COMPLETED
 
 
 # late, twice, out of order
 
 
 @pytest.mark.parametrize("first", [Status.COMPLETED, Status.FAILED, Status.CANCELLED])
-def test_an_end_after_another_end_changes_nothing(
-    rows: TaskTable, catalogue: Catalogue, first: Status
-) -> None:
+def test_an_end_after_another_end_changes_nothing(rows: TaskTable, run: Run, first: Status) -> None:
     """A redriven execution, an event delivered twice, a cancel that came before."""
     rows.create(task_of("count"))
     match first:
@@ -164,71 +165,89 @@ def test_an_end_after_another_end_changes_nothing(
             rows.cancel(ID, NOW, "alice")
     before = raw_rows()
     executions = Ended(succeeded({"content": []}))
-    assert run(rows, catalogue, executions) is None
+    assert run(executions) is None
     assert raw_rows() == before
     assert executions.described == [], "nothing to read for a task that is over"
 
 
-def test_a_cancel_during_the_finish_stands(rows: TaskTable, catalogue: Catalogue) -> None:
+def test_a_cancel_during_the_finish_stands(rows: TaskTable, run: Run) -> None:
     """docs/design.md, "The row is the truth": whichever write came first stands."""
     rows.create(task_of("count"))
     executions = Ended(succeeded(RESULT), before=lambda: rows.cancel(ID, NOW, "alice"))
-    assert run(rows, catalogue, executions) is None
+    assert run(executions) is None
     task = rows.get(ID, NOW)
     assert (task.status, task.result) == (Status.CANCELLED, None)
 
 
-def test_an_execution_that_runs_again_is_left_alone(rows: TaskTable, catalogue: Catalogue) -> None:
+def test_an_execution_that_runs_again_is_left_alone(rows: TaskTable, run: Run) -> None:
     """Redrive, up to 14 days later: its end will be told by another event."""
     rows.create(task_of("count"))
-    assert run(rows, catalogue, ExecutionEnd("RUNNING")) is None
+    assert run(ExecutionEnd("RUNNING")) is None
     assert rows.get(ID, NOW).status is Status.WORKING
 
 
-def test_an_execution_that_is_no_tasks_is_left_alone(rows: TaskTable, catalogue: Catalogue) -> None:
+def test_an_execution_that_is_no_tasks_is_left_alone(rows: TaskTable, run: Run) -> None:
     """A wrapped state machine is started by others too."""
     executions = Ended(succeeded(RESULT))
-    assert run(rows, catalogue, executions) is None
+    assert run(executions) is None
     assert executions.described == []
     assert raw_rows() == []
 
 
-def test_an_execution_of_another_state_machine_is_not_the_tasks(
-    rows: TaskTable, catalogue: Catalogue
-) -> None:
+def test_an_execution_of_another_state_machine_is_not_the_tasks(rows: TaskTable, run: Run) -> None:
     """Names are unique per state machine only: a workflow may name a child after itself."""
     rows.create(task_of("count"))
     executions = Ended(succeeded({"content": []}))
-    assert run(rows, catalogue, executions, tool="review") is None
+    assert run(executions, tool="review") is None
     assert rows.get(ID, NOW).status is Status.WORKING
 
 
-def test_an_expired_task_is_left_alone(rows: TaskTable, catalogue: Catalogue) -> None:
+def test_an_expired_task_is_left_alone(rows: TaskTable, run: Run) -> None:
     rows.create(task_of("count"))
     before = raw_rows()
-    assert run(rows, catalogue, succeeded(RESULT), now=NOW + HOUR) is None
+    assert run(succeeded(RESULT), now=NOW + HOUR) is None
     assert raw_rows() == before
 
 
 def test_an_error_of_aws_is_raised_so_that_the_event_is_retried(
-    rows: TaskTable, catalogue: Catalogue, aws: Calls
+    rows: TaskTable, run: Run, aws: Calls
 ) -> None:
     rows.create(task_of("count"))
     aws.instead["update_item"] = refusing("dynamodb", "InternalServerError")
     with pytest.raises(Exception, match="InternalServerError"):
-        run(rows, catalogue, succeeded(RESULT))
+        run(succeeded(RESULT))
+
+
+def test_an_execution_that_is_not_there_leaves_the_task_to_be_looked_after(
+    rows: TaskTable, run: Run
+) -> None:
+    """Its event says that it was: what is described lags (API reference, "DescribeExecution")."""
+    rows.create(task_of("count"))
+    before = raw_rows()
+    assert run(None) is None
+    assert raw_rows() == before
+
+
+@pytest.mark.parametrize("end", [succeeded(RESULT), ExecutionEnd("FAILED", error="KeyError")])
+def test_a_task_whose_execution_ended_need_not_be_looked_after(
+    rows: TaskTable, run: Run, end: ExecutionEnd
+) -> None:
+    rows.create(task_of("count"))
+    run(end)
+    (row,) = raw_rows()
+    assert not {"dueAt", "dueShard"} & row.keys()
 
 
 # tools that changed since
 
 
-def test_a_removed_tools_output_is_taken_as_it_is(rows: TaskTable, catalogue: Catalogue) -> None:
+def test_a_removed_tools_output_is_taken_as_it_is(rows: TaskTable, run: Run) -> None:
     rows.create(a_task(tool="gone", state_machine_arn=f"{PREFIX}gone"))
-    assert run(rows, catalogue, succeeded(RESULT), "gone") is Status.COMPLETED
+    assert run(succeeded(RESULT), "gone") is Status.COMPLETED
     assert rows.get(ID, NOW).result == RESULT
 
 
-# results that do not fit
+# large results
 
 
 @pytest.mark.parametrize(
@@ -236,18 +255,94 @@ def test_a_removed_tools_output_is_taken_as_it_is(rows: TaskTable, catalogue: Ca
     ["x" * 250_000, "ж" * 125_000, '"' * 125_000, "\n" * 125_000, "\x00" * 40_000],
     ids=["ascii", "cyrillic", "quotes", "line breaks", "control characters"],
 )
-def test_an_output_of_any_size_ends_the_task(
-    rows: TaskTable, catalogue: Catalogue, text: str
+def test_an_output_of_any_size_is_a_result(
+    rows: TaskTable, run: Run, payloads: Payloads, text: str
 ) -> None:
-    """Step Functions passes 256 KiB of output and DynamoDB keeps 400 KB a row, result as JSON.
-
-    A result that does not fit must fail the task: an unwritten end would leave it working.
-    """
-    rows.create(a_task(tool="orders", state_machine_arn=f"{PREFIX}orders"))
+    """Step Functions passes 256 KiB of output, and DynamoDB keeps 400 KB a row: what is too large
+    as JSON is in S3."""
+    rows.create(task_of("orders"))
     output = {"text": text}
     assert len(json.dumps(output, ensure_ascii=False).encode()) <= 256 * 1024
-    assert run(rows, catalogue, succeeded(output), "orders") in (Status.COMPLETED, Status.FAILED)
+    assert run(succeeded(output), "orders") is Status.COMPLETED
+    assert result_of(rows, payloads)["structuredContent"] == output
+
+
+def result_of(rows: TaskTable, payloads: Payloads) -> dict[str, Any]:
+    """The task's result, wherever it is; it is in one place only."""
     task = rows.get(ID, NOW)
-    assert task.status.terminal
-    if task.status is Status.FAILED:
-        assert "larger than" in (task.status_message or "")
+    assert (task.result is None) != (task.result_payload is None)
+    if task.result_payload is None:
+        assert task.result is not None
+        return task.result
+    result: dict[str, Any] = json.loads(payloads.text(task.result_payload))
+    return result
+
+
+@pytest.mark.parametrize(("size", "kept"), [(ROOM, True), (ROOM + 1, False)])
+def test_a_row_keeps_a_result_that_it_has_room_for(
+    rows: TaskTable, run: Run, payloads: Payloads, size: int, kept: bool
+) -> None:
+    rows.create(task_of("count"))
+    result = {"content": [{"type": "text", "text": ""}]}
+    result["content"][0]["text"] = "x" * (size - len(json.dumps(result)))
+    run(succeeded(result))
+    assert (rows.get(ID, NOW).result is not None) is kept
+    assert result_of(rows, payloads) == result
+
+
+def test_a_result_that_the_worker_stored_is_not_loaded_on_its_way(
+    rows: TaskTable, run: Run, payloads: Payloads, aws: Calls
+) -> None:
+    """50 MB are for whoever downloads them."""
+    rows.create(task_of("count"))
+    stored = payloads.put(f"count/{ID}", json.dumps(RESULT))
+    aws.forget()
+    assert run(succeeded(stored.as_json())) is Status.COMPLETED
+    assert rows.get(ID, NOW).result_payload == stored
+    assert aws.operations == ["get_item", "update_item"]
+
+
+def test_what_a_workflow_stored_is_whole_in_its_result(
+    rows: TaskTable, run: Run, payloads: Payloads
+) -> None:
+    """Its output is checked against its tool's type as if it had never been in S3."""
+    rows.create(task_of("orders"))
+    output = {"few": [1], "many": ["x" * 1000] * 1000}
+    fitted = payloads.fit(output, 10_000, f"orders/{ID}")
+    assert len(json.dumps(fitted)) < 10_000
+    assert run(succeeded(fitted), "orders") is Status.COMPLETED
+    assert result_of(rows, payloads)["structuredContent"] == output
+
+
+def test_a_workflow_cannot_put_out_what_is_another_tasks(
+    rows: TaskTable, run: Run, payloads: Payloads
+) -> None:
+    rows.create(task_of("orders"))
+    theirs = payloads.put(f"orders/{ID[:-1]}0", '"hunter2"').as_json()
+    assert run(succeeded({"a": theirs}), "orders") is Status.COMPLETED
+    assert "hunter2" not in json.dumps(result_of(rows, payloads))
+
+
+@pytest.mark.parametrize("output", [lambda p: {"a": p}, lambda p: p], ids=["part", "whole"])
+def test_an_output_that_is_not_there_any_more_fails_the_task(
+    rows: TaskTable, run: Run, output: Callable[[Any], Any]
+) -> None:
+    rows.create(task_of("orders"))
+    gone = Payload(f"orders/{ID}/{'0' * 32}", 0, 9).as_json()
+    assert run(succeeded(output(gone)), "orders") is Status.FAILED
+    assert rows.get(ID, NOW).status_message == "What the tool put out is not there any more"
+
+
+@pytest.mark.parametrize("operation", ["put_object", "get_object"])
+def test_a_busy_s3_leaves_the_task_for_another_attempt(
+    rows: TaskTable, run: Run, payloads: Payloads, aws: Calls, operation: str
+) -> None:
+    rows.create(task_of("orders"))
+    fitted = payloads.fit({"text": "x" * 400_000}, 10_000, f"orders/{ID}")
+    aws.instead[operation] = refusing("s3", "SlowDown")
+    before = raw_rows()
+    with pytest.raises(ClientError, match="SlowDown"):
+        run(succeeded(fitted), "orders")
+    assert raw_rows() == before
+    del aws.instead[operation]
+    assert run(succeeded(fitted), "orders") is Status.COMPLETED

@@ -246,7 +246,7 @@ def test_without_a_limit_a_listen_takes_no_place(listening: Limited) -> None:
 def test_a_listen_that_breaks_gives_its_place_back(listening: Limited) -> None:
     stack = listening.serve(listens=1)
     stack.calls.instead["batch_get_item"] = refusing("dynamodb", "InternalServerError")
-    assert stack.listen([new_id()]).status == 500
+    assert stack.listen([new_id()]).status == 503
     assert listens() == []
 
 

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_tasks.workflows.executions import ExecutionEnd
+from mcp_tasks.workflows.failures import failure
 from mcp_tasks.workflows.outcome import Completed, Failed, outcome
-from mcp_tasks.workflows.steps import failure
 
 SECRET: Final = "hunter2"
 REQUEST: Final = "RequestId: 6f9f3b6a-3b0c-4b8e-8a57-1f3a5b1c2d3e"

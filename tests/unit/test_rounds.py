@@ -484,7 +484,8 @@ def test_a_functions_execution_holds_the_answers(station: Stack, tool: str) -> N
 def test_a_workflows_execution_holds_the_answers_beside_its_arguments(station: Stack) -> None:
     call, asked = asked_twice(station, "travel")
     station.repeat("tools/call", call, asked, PAID, capabilities=ALL_AND_TASKS)
-    assert execution_input(station) == {"place": "Rome", "_meta": {"answers": {**SURE, **PAID}}}
+    about = {"schema": 2, "answers": {**SURE, **PAID}}
+    assert execution_input(station) == {"place": "Rome", "_meta": about}
 
 
 def test_a_state_machine_that_existed_before_gets_its_arguments_alone(station: Stack) -> None:

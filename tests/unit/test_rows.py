@@ -33,6 +33,13 @@ from a copy of the library and running this file):
     delivered    working                         test_a_delivered_ask_leaves_a_tombstone_only
     delivered    input_required                  test_an_ask_is_delivered_while_another_waits
     delivered  attribute_exists(asks.#ask)       test_an_ask_that_never_was_leaves_no_tombstone
+    close      status IN (input_required)        test_a_terminal_task_never_changes[*-close],
+                                                 test_what_works_has_nothing_to_close
+    close      inputRevision = :seen             test_an_answer_that_comes_before_the_close_stands,
+                                                 test_a_question_asked_between_read_and_close
+    explain    status IN                         test_a_terminal_task_never_changes[*-explain]
+    expire     status IN                         test_an_end_that_came_before_the_expiry_stands
+    expire     expiresAtMs <= :now               test_no_task_is_ended_before_its_time
     end        status IN                         test_a_terminal_task_never_changes[*-complete, ...]
     end          working, input_required         test_a_task_ends_from_either_state
     cancel     principal                         test_only_its_principal_cancels_a_task
@@ -57,6 +64,7 @@ from botocore.exceptions import ClientError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mcp_tasks.payloads.pointer import Payload
 from mcp_tasks.tasks.inputs import (
     Ask,
     FormQuestion,
@@ -67,6 +75,7 @@ from mcp_tasks.tasks.inputs import (
     UrlQuestion,
     open_ask,
 )
+from mcp_tasks.tasks.items import revision_of
 from mcp_tasks.tasks.rows import (
     READ_ATTEMPTS,
     Busy,
@@ -75,7 +84,6 @@ from mcp_tasks.tasks.rows import (
     TaskEnded,
     TaskTable,
     UnknownTask,
-    revision_of,
 )
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
@@ -125,7 +133,9 @@ WRITES: Final[dict[str, Callable[[TaskTable, Task, int], object]]] = {
     "answer": lambda rows, task, now: rows.answer(
         task, {ask.id: {key_of(ask): YES} for ask in task.asks.values()}, now
     ),
+    "close": lambda rows, task, now: rows.close(task, an_ask().id, now),
     "delivered": lambda rows, task, now: rows.delivered(ID, an_ask().id, now),
+    "explain": lambda rows, task, now: rows.explain(ID, "late", now),
     "complete": lambda rows, task, now: rows.complete(ID, RESULT, now),
     "fail": lambda rows, task, now: rows.fail(ID, ERROR, "late", now),
     "cancel": lambda rows, task, now: rows.cancel(ID, now, "alice"),
@@ -169,16 +179,6 @@ def test_a_create_that_dynamodb_refuses_for_another_reason_is_an_error(
     aws.instead["put_item"] = refusing("dynamodb", "ProvisionedThroughputExceededException")
     with pytest.raises(ClientError, match="ProvisionedThroughput"):
         rows.create(a_task())
-
-
-def test_a_row_outlives_its_task_until_dynamodb_deletes_it(rows: TaskTable) -> None:
-    """The time-to-live attribute is in whole seconds, and must not come before the expiry."""
-    rows.create(a_task(ttl_ms=1_500))
-    (row,) = raw_rows()
-    assert row["expiresAtMs"] == {"N": str(NOW + 1_500)}
-    assert int(row["expiresAt"]["N"]) * 1000 >= NOW + 1_500
-    assert int(row["expiresAt"]["N"]) * 1000 <= NOW + 3_500
-    assert row["schemaVersion"] == {"N": "3"}
 
 
 def test_a_read_is_strongly_consistent(rows: TaskTable, aws: Calls) -> None:
@@ -653,6 +653,78 @@ def test_only_its_principal_answers_a_task(rows: TaskTable) -> None:
         rows.answer(replace(seen, principal="mallory"), answers, NOW + 2)
 
 
+# close
+
+
+def test_a_question_that_nothing_waits_for_any_more_is_closed(rows: TaskTable) -> None:
+    """The state ran over its time, and the workflow went on without the answer."""
+    ask = an_ask("a secret token")
+    rows.create(a_task())
+    rows.ask(ID, ask, NOW)
+    closed = rows.close(rows.get(ID, NOW), ask.id, NOW + 1)
+    assert closed == rows.get(ID, NOW + 1)
+    assert (closed.status, closed.asks, closed.last_updated_at) == (Status.WORKING, {}, NOW + 1)
+    (row,) = raw_rows()
+    assert row["asks"] == {"M": {ask.id: {"M": {"delivered": {"BOOL": True}}}}}
+    assert "secret" not in str(row)
+
+
+def test_closing_one_of_two_asks_leaves_the_other_open(rows: TaskTable) -> None:
+    first, second = an_ask("token 1"), an_ask("token 2")
+    rows.create(a_task())
+    rows.ask(ID, first, NOW)
+    rows.ask(ID, second, NOW)
+    closed = rows.close(rows.get(ID, NOW), first.id, NOW + 1)
+    assert (closed.status, closed.asks) == (Status.INPUT_REQUIRED, {second.id: second})
+    assert rows.close(closed, second.id, NOW + 2).status is Status.WORKING
+
+
+def test_a_closed_ask_is_not_opened_again(rows: TaskTable) -> None:
+    """Step Functions or Lambda delivers it a second time, late."""
+    ask = an_ask()
+    rows.create(a_task())
+    rows.ask(ID, ask, NOW)
+    rows.close(rows.get(ID, NOW), ask.id, NOW + 1)
+    rows.ask(ID, ask, NOW + 2)
+    assert rows.get(ID, NOW + 2).status is Status.WORKING
+
+
+def test_an_answer_that_comes_before_the_close_stands(rows: TaskTable) -> None:
+    """Its token may be used at this moment: what was accepted is not thrown away."""
+    ask = an_ask("token", "first", "second")
+    rows.create(a_task())
+    rows.ask(ID, ask, NOW)
+    seen = rows.get(ID, NOW)
+    rows.answer(seen, {ask.id: {key_of(ask, "first"): YES}}, NOW + 1)
+    before = raw_rows()
+    with pytest.raises(Conflict):
+        rows.close(seen, ask.id, NOW + 2)
+    assert raw_rows() == before
+
+
+def test_a_question_asked_between_read_and_close(rows: TaskTable) -> None:
+    """Unchecked, the task would work on with a question open that nobody sees."""
+    first, second = an_ask("token 1"), an_ask("token 2")
+    rows.create(a_task())
+    rows.ask(ID, first, NOW)
+    seen = rows.get(ID, NOW)
+    rows.ask(ID, second, NOW + 1)
+    with pytest.raises(Conflict):
+        rows.close(seen, first.id, NOW + 2)
+    assert rows.get(ID, NOW).status is Status.INPUT_REQUIRED
+
+
+def test_what_works_has_nothing_to_close(rows: TaskTable) -> None:
+    """The ask was answered, and its revision is what the one who closes believes it to be."""
+    ask = an_ask()
+    rows.create(a_task())
+    rows.ask(ID, ask, NOW)
+    rows.answer(rows.get(ID, NOW), {ask.id: {key_of(ask): YES}}, NOW + 1)
+    with pytest.raises(Conflict):
+        rows.close(rows.get(ID, NOW), ask.id, NOW + 2)
+    assert rows.get(ID, NOW).asks[ask.id].answers == {key_of(ask): YES}
+
+
 # delivered
 
 
@@ -750,17 +822,6 @@ def test_a_write_that_is_refused_is_no_revision(
     with suppress(TaskEnded):
         write(rows, seen, NOW + 2)
     assert rows.get(ID, NOW).revision == 3
-
-
-def test_a_row_of_an_older_version_has_no_revision_yet(rows: TaskTable) -> None:
-    """Its tasks go on, and are followed from their next change."""
-    rows.create(a_task())
-    real("dynamodb").update_item(
-        TableName=TABLE, Key={"taskId": {"S": ID}}, UpdateExpression="REMOVE revision"
-    )
-    assert rows.get(ID, NOW).revision == 0
-    rows.report(ID, "half-way", NOW + 1)
-    assert rows.get(ID, NOW).revision == 1
 
 
 # clocks
@@ -867,12 +928,88 @@ def test_numbers_in_results_and_answers_survive(rows: TaskTable) -> None:
     assert rows.get(ID, NOW).result == result
 
 
+def test_a_large_result_is_elsewhere(rows: TaskTable) -> None:
+    stored = Payload(f"count/{ID}/{'0' * 32}", 0, 5_000_000)
+    rows.create(a_task())
+    task = rows.complete(ID, stored, NOW + 1)
+    assert task == rows.get(ID, NOW + 1)
+    assert (task.status, task.result, task.result_payload) == (Status.COMPLETED, None, stored)
+
+
 def test_a_result_larger_than_a_row_is_refused_by_dynamodb(rows: TaskTable) -> None:
-    """400 KB an item: whoever completes a task has to expect it (see test_finish)."""
+    """400 KB an item: whoever completes a task keeps it elsewhere (see test_finish)."""
     rows.create(a_task())
     with pytest.raises(ClientError, match="ValidationException"):
         rows.complete(ID, {"content": [{"type": "text", "text": "x" * 450_000}]}, NOW)
     assert rows.get(ID, NOW).status is Status.WORKING
+
+
+# expire
+
+
+@pytest.mark.parametrize("asking", [False, True])
+def test_a_task_whose_time_passed_is_ended(rows: TaskTable, asking: bool) -> None:
+    """It is gone for its clients; what still runs for it is to be stopped."""
+    rows.create(a_task(input='{"argument":"private"}'))
+    if asking:
+        rows.ask(ID, an_ask("a secret token"), NOW)
+    task = rows.expire(ID, ERROR, "too late", NOW + HOUR)
+    assert task == rows.peek(ID)
+    assert (task.status, task.error, task.status_message) == (Status.FAILED, ERROR, "too late")
+    assert "secret" not in str(raw_rows())
+    assert "private" not in str(raw_rows())
+    with pytest.raises(UnknownTask):
+        rows.get(ID, NOW + HOUR)
+
+
+def test_no_task_is_ended_before_its_time(rows: TaskTable) -> None:
+    rows.create(a_task())
+    before = raw_rows()
+    with pytest.raises(Conflict):
+        rows.expire(ID, ERROR, "too late", NOW + HOUR - 1)
+    assert raw_rows() == before
+
+
+@pytest.mark.parametrize("status", TERMINAL)
+def test_an_end_that_came_before_the_expiry_stands(rows: TaskTable, status: Status) -> None:
+    rows.create(a_task())
+    end(rows, status)
+    before = raw_rows()
+    with pytest.raises(TaskEnded) as caught:
+        rows.expire(ID, ERROR, "too late", NOW + HOUR)
+    assert caught.value.task.status is status
+    assert raw_rows() == before
+
+
+def test_an_expiry_never_makes_a_row(rows: TaskTable) -> None:
+    with pytest.raises(UnknownTask):
+        rows.expire(ID, ERROR, "too late", NOW + HOUR)
+    assert raw_rows() == []
+
+
+# peek
+
+
+def test_an_expired_task_is_seen_by_whoever_has_to_end_it(rows: TaskTable) -> None:
+    rows.create(a_task())
+    task = rows.peek(ID)
+    assert task == a_task()
+    assert task is not None
+    assert task.expired(NOW + HOUR)
+
+
+def test_there_is_nothing_to_see_of_a_row_that_is_gone(rows: TaskTable) -> None:
+    """The index still shows what DynamoDB removed a moment ago."""
+    assert rows.peek(ID) is None
+
+
+def test_a_peek_is_strongly_consistent(rows: TaskTable, aws: Calls) -> None:
+    """The rows have the say, and not the index, which lags."""
+    rows.create(a_task())
+    aws.forget()
+    rows.peek(ID)
+    (call,) = aws.made
+    assert (call.operation, call.arguments["ConsistentRead"]) == ("get_item", True)
 
 
 # any order of events
@@ -884,6 +1021,7 @@ OPERATIONS: Final[dict[str, Callable[[TaskTable, Task], object]]] = {
     "answer one": lambda rows, seen: _answer(rows, seen, 1),
     "answer all": lambda rows, seen: _answer(rows, seen, 9),
     "delivered": lambda rows, seen: _deliver(rows),
+    "close": lambda rows, seen: _close(rows, seen),
     "complete": lambda rows, seen: rows.complete(ID, RESULT, NOW),
     "cancel": lambda rows, seen: rows.cancel(ID, NOW, "alice"),
     "redeliver": lambda rows, seen: _ask_again(rows, seen),
@@ -894,6 +1032,12 @@ def _deliver(rows: TaskTable) -> None:
     for ask in rows.get(ID, NOW).asks.values():
         if not ask.outstanding:
             rows.delivered(ID, ask.id, NOW)
+
+
+def _close(rows: TaskTable, seen: Task) -> None:
+    for ask in seen.asks.values():
+        if ask.outstanding:
+            rows.close(seen, ask.id, NOW)
 
 
 def _ask_again(rows: TaskTable, seen: Task) -> None:
@@ -937,6 +1081,7 @@ def test_whatever_happens_a_task_asks_exactly_while_something_is_open(
             assert task == before
         elif not task.status.terminal:
             assert (task.status is Status.INPUT_REQUIRED) == bool(task.outstanding)
+        assert task.status.terminal or task.due_at is not None, "nobody would look after it"
         assert not answered.keys() & task.outstanding.keys(), "an answered key was asked again"
         for ask in task.asks.values():
             answered |= ask.answers

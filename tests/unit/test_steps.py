@@ -24,18 +24,23 @@ from mcp_tasks import (
     tool,
     workflow_tool,
 )
+from mcp_tasks.payloads.pointer import owner_of, payload_of
+from mcp_tasks.payloads.store import Payloads
 from mcp_tasks.registry.context import InputRequired, TaskCancelled
 from mcp_tasks.registry.schema import InvalidArguments
 from mcp_tasks.registry.tool import DECLARATION, FunctionTool, WorkflowTool
 from mcp_tasks.tasks.rows import TaskTable
+from mcp_tasks.workflows.failures import failure
 from mcp_tasks.workflows.steps import (
+    RESULT_ROOM,
     explain_to,
-    failure,
     guarded,
     report_to,
+    result_carried,
     run_function,
     run_step,
 )
+from tests.unit.aws import Calls
 from tests.unit.example_task import HOUR, ID, NOW, a_task
 
 SECRET: Final = "hunter2"
@@ -121,6 +126,59 @@ def test_arguments_are_checked_again_before_a_function_runs() -> None:
     """Somebody else may start the state machine."""
     with pytest.raises(InvalidArguments, match="number:"):
         run_function(declared(double), {"number": "4"}, TaskContext())
+
+
+OWNER: Final = owner_of("repeat", ID)
+
+
+def repeat(text: str, times: int) -> str:
+    """Repeat a text."""
+    return text * times
+
+
+@pytest.mark.parametrize("text", ["a", "é", "😀", '"'])
+def test_a_small_result_goes_through_step_functions(
+    payloads: Payloads, aws: Calls, text: str
+) -> None:
+    """Which counts bytes, and may be handed escapes."""
+    longest = RESULT_ROOM // len(json.dumps(text)) - 30
+    output = run_function(declared(repeat), {"text": text, "times": longest}, TaskContext())
+    assert result_carried(output, payloads, OWNER) is output
+    assert aws.clients == []
+
+
+@pytest.mark.parametrize(("text", "times"), [("a", RESULT_ROOM), ("😀", RESULT_ROOM // 12 + 1)])
+def test_a_large_result_is_stored_as_it_is(
+    payloads: Payloads, aws: Calls, text: str, times: int
+) -> None:
+    """The whole CallToolResult: nobody has to load it before its client asks for it."""
+    output = run_function(declared(repeat), {"text": text, "times": times}, TaskContext())
+    carried = result_carried(output, payloads, OWNER)
+    payload = payload_of(carried["result"])
+    assert payload is not None
+    assert carried == {"result": payload.as_json()}
+    assert payload.key.startswith(f"{OWNER}/")
+    assert json.loads(payloads.text(payload)) == output["result"]
+    assert aws.operations == ["put_object", "get_object"], "and its size says all of it"
+
+
+def test_a_question_is_never_stored(payloads: Payloads, aws: Calls) -> None:
+    """The function that asks reads no payloads."""
+    output = {"ask": {"page": {"message": "x" * 300_000, "url": "https://a.example"}}}
+    assert result_carried(output, payloads, OWNER) is output
+    assert aws.clients == []
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_result_that_is_no_json_is_refused(payloads: Payloads, number: float) -> None:
+    with pytest.raises(ValueError, match="JSON compliant"):
+        result_carried({"result": {"structuredContent": number}}, payloads, OWNER)
+
+
+def test_half_of_a_surrogate_pair_is_refused(payloads: Payloads) -> None:
+    """No answer could carry it; and the runtime would end for it."""
+    with pytest.raises(UnicodeEncodeError):
+        result_carried({"result": {"content": ["\ud83d"]}}, payloads, OWNER)
 
 
 # workflow tools

@@ -634,7 +634,8 @@ def test_what_fails_before_the_acknowledgement_is_an_error_alone(
     code = "ProvisionedThroughputExceededException"
     each.stack.calls.instead[operation] = refusing("dynamodb", code)
     answer = each.stack.listen([task_id])
-    assert (answer.status, answer.code, answer.notifications) == (500, INTERNAL, [])
+    assert (answer.status, answer.code, answer.notifications) == (503, INTERNAL, [])
+    assert answer.headers["Retry-After"] == "1"
     assert answer.headers["Content-Type"] == "application/json"
 
 

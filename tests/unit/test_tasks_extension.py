@@ -497,7 +497,7 @@ def test_an_answer_that_was_stored_but_not_sent_is_sent_by_the_next_update(
     send = stack.calls.instead["send_task_success"]
     stack.calls.instead["send_task_success"] = refusing("stepfunctions", "ThrottlingException")
     answer = stack.update(task_id, {key: YES})
-    assert (answer.status, answer.code) == (500, INTERNAL)
+    assert (answer.status, answer.code) == (503, INTERNAL)
 
     stack.calls.instead["send_task_success"] = send
     assert stack.update(task_id, {key: {"action": "decline"}}).status == 200

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..protocol.meta import RESERVED
-from ..tasks.rows import revision_of, task_of
+from ..tasks.items import revision_of, task_of
 from ..tasks.state import Status
 from ..tasks.task import Task
 
@@ -55,8 +55,12 @@ class Change:
 
 
 def change_to(task: Task, at: int, shape: Shape) -> Change:
-    """The change that led to a task as it is."""
-    return Change(task.task_id, task.revision, shape(task, at))
+    """The change that led to a task as it is; a result that is kept elsewhere is left out."""
+    params = shape(task, at)
+    if task.result is None and task.result_payload is not None:
+        params.pop("result", None)
+        return Change(task.task_id, task.revision, params, ("result",))
+    return Change(task.task_id, task.revision, params)
 
 
 def read_change(detail: Mapping[str, Any]) -> Change:
@@ -90,7 +94,7 @@ def published(records: Iterable[Mapping[str, Any]], shape: Shape) -> Iterator[tu
 
 def fitting(change: Change) -> Change:
     """The change without what makes it too large for an event."""
-    params, left_out = dict(change.params), []
+    params, left_out = dict(change.params), list(change.left_out)
     for member in LARGE:
         if len(json.dumps(params, separators=(",", ":"))) <= MAX_BYTES:
             break

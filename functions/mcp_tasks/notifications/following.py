@@ -20,7 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from ..tasks.rows import Busy, TaskTable, UnknownTask
 from ..tasks.state import Status
-from ..tasks.task import now_ms
+from ..tasks.task import Task, now_ms
 from .changes import Change, Shape, change_to
 from .mailboxes import Letter, Mailbox, Mailboxes
 from .order import OUTAGE_MS, PATIENCE_MS, Order
@@ -44,6 +44,11 @@ FAULTS: Final = (Busy, BotoCoreError, ClientError)
 logger = Logger()
 
 
+def _as_it_is(task: Task, now: int) -> Task:
+    """A task whose result is in its row."""
+    return task
+
+
 class Following:
     """What one client is told of some tasks, until they are over or its time is up."""
 
@@ -56,6 +61,7 @@ class Following:
         owner: str,
         clock: Callable[[], int] = now_ms,
         wait: Callable[[float], None] = time.sleep,
+        with_result: Callable[[Task, int], Task] = _as_it_is,
     ) -> None:
         self._rows = rows
         self._mailboxes = mailboxes
@@ -64,6 +70,7 @@ class Following:
         self._owner = owner
         self._clock = clock
         self._wait = wait
+        self._with_result = with_result
         self._until = 0
         self._read_next = 0
         self._open: set[str] = set()
@@ -115,7 +122,9 @@ class Following:
             # What was told before comes last: a full answer has to leave room for what was not.
             for change in repeated:
                 if self._order.told[change.task_id] == change.revision:
-                    yield self._tell(change)
+                    whole = self._whole(change) if change.left_out else change
+                    if whole is not None:
+                        yield self._tell(whole)
             self._throw_away(self._mailbox)
             now = self._clock()
             if not self._open or now >= self._until or (news and not live):
@@ -194,7 +203,7 @@ class Following:
             return None
         # The row may be further by now. A state that is over is not there to be told any more.
         self._order.pass_over(task.task_id, task.revision)
-        return change_to(task, now, self._shape)
+        return change_to(self._with_result(task, now), now, self._shape)
 
     def _tell(self, change: Change) -> Change:
         self._known.add(change.task_id)

@@ -92,6 +92,20 @@ class TooManyRequests(ProtocolError):
         )
 
 
+class Unavailable(ProtocolError):
+    """HTTP 503: the server cannot do it at the moment, through no fault of the caller's, who may
+    repeat the request after a while (RFC 9110, section 15.6.4)."""
+
+    def __init__(self, message: str, retry_after_seconds: int = 1) -> None:
+        super().__init__(
+            ErrorCode.INTERNAL_ERROR,
+            message,
+            {"retryAfterSeconds": retry_after_seconds},
+            status=HTTPStatus.SERVICE_UNAVAILABLE,
+            headers={"Retry-After": str(retry_after_seconds)},
+        )
+
+
 class InsufficientScope(ProtocolError):
     """HTTP 403: the caller's access token is not good for this (authorization/index.mdx, "Runtime
     Insufficient Scope Errors"). The challenge names all scopes that the request needs.

@@ -62,6 +62,8 @@ class ToolEntry(Entry):
     asks_first: bool
     ttl_ms: int
     poll_interval_ms: int
+    timeout_ms: int
+    """Of a function, or of one step of a workflow."""
     mirrored: tuple[MirroredParameter, ...]
     scopes: tuple[str, ...] = ()
     state_machine_arn: str | None
@@ -226,6 +228,7 @@ def _entry(declared: Declaration, module: str, attribute: str) -> Entry:
         asks_first=declared.ask_first is not None,
         ttl_ms=declared.ttl // _MILLISECOND,
         poll_interval_ms=declared.poll_every // _MILLISECOND,
+        timeout_ms=declared.timeout // _MILLISECOND,
         mirrored=tuple(declared.mirrored),
         scopes=tuple(declared.scopes),
         state_machine_arn=declared.state_machine_arn

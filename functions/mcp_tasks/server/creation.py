@@ -1,8 +1,12 @@
 """How a call becomes a task (tasks.md, "Task Creation").
 
-The place is taken first, then the row is written, then the execution is started; only then is the
-client told. With an idempotency key, the key comes before all of them, and whoever finds it taken
-gets the task that it stands for.
+The place is taken first, then arguments are stored that are too large for a row, then the row is
+written, then the execution is started; only then is the client told. With an idempotency key, the
+key comes before all of them, and whoever finds it taken gets the task that it stands for.
+
+With its row, a task is durable. When Step Functions has no room for its start, or does not say what
+came of it, the client gets its task all the same: the sweeper starts it, or the client's own poll
+(`workflows/repair.py`). What could not be written is refused, and can be repeated.
 """
 
 from __future__ import annotations
@@ -19,9 +23,20 @@ from typing import Any, Final
 from aws_lambda_powertools import Logger
 
 from ..audit import audit
+from ..faults import code_of, passing
 from ..limits import Limits
-from ..protocol.errors import ErrorCode, ProtocolError, TooManyRequests, invalid_params
+from ..payloads.pointer import owner_of, payload_of
+from ..payloads.store import Payloads
+from ..protocol.errors import (
+    ErrorCode,
+    ProtocolError,
+    TooManyRequests,
+    Unavailable,
+    invalid_params,
+)
+from ..protocol.meta import RESERVED
 from ..registry.catalogue import ToolEntry
+from ..tasks.due import GRACE_MS
 from ..tasks.ids import new_task_id
 from ..tasks.keys import KeyedTask, KeyReused, Keys
 from ..tasks.places import LOOK_EVERY_MS, NoPlace, Pace, Places, TooFast
@@ -38,6 +53,17 @@ STARTED_MS: Final = 3_000
 """After which time a task that nothing was heard of is started once more, when its call is
 repeated. An execution that runs, or ran, is not started again: its name is the task's id."""
 
+INPUT_ROOM: Final = 100_000
+"""Bytes of an execution's input that its row keeps, beside questions and answers (DynamoDB: 400 KB
+an item; Step Functions: 256 KiB). What is larger is kept in S3."""
+
+MAX_INPUT: Final = 256 * 1024
+"""Bytes that an execution takes (Step Functions developer guide, "Quotas")."""
+
+OURS: Final = {"function": ("schema", "answers", "client_can", "trace"), "workflow": (RESERVED,)}
+"""The members of an execution's input that are no arguments, by the kind of tool: state machines
+read them, and find them in their places."""
+
 WAITS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """Seconds between looking for the task of a key that another request has just claimed."""
 
@@ -52,6 +78,7 @@ class Creation:
     executions: Executions
     places: Places
     keys: Keys
+    payloads: Payloads
     limits: Limits
     state_machine_arn: Callable[[ToolEntry], str]
     cell: str
@@ -79,16 +106,18 @@ class Creation:
         """Write the task and start its execution; with a key, unless that was done before.
 
         Raises ProtocolError for what is too large, too much, or too fast; then there is no task.
+        Raises Unavailable when it could not be written, or whether it was is not known.
         """
         task = self._new(call, entry, execution_input)
         if call.idempotency_key is None:
-            self._begin(task)
+            self._begin(task, entry)
             return task
-        return self._create_keyed(task, call, call.idempotency_key, _fingerprint(entry, arguments))
+        fingerprint = _fingerprint(entry, arguments)
+        return self._create_keyed(task, entry, call, call.idempotency_key, fingerprint)
 
     def _new(self, call: Call, entry: ToolEntry, execution_input: Any) -> Task:
         # Byte-stable: a start that is repeated must carry the same input as the first.
-        text = json.dumps(execution_input, sort_keys=True, separators=(",", ":"))
+        text = _text(execution_input)
         if len(text) > self.limits.arguments:
             raise invalid_params(f"params.arguments exceed {self.limits.arguments} bytes")
         now = now_ms()
@@ -104,9 +133,12 @@ class Creation:
             state_machine_arn=self.state_machine_arn(entry),
             accepts=call.client_can,
             input=text,
+            silence_ms=entry.timeout_ms + GRACE_MS,
         )
 
-    def _create_keyed(self, task: Task, call: Call, key: str, fingerprint: str) -> Task:
+    def _create_keyed(
+        self, task: Task, entry: ToolEntry, call: Call, key: str, fingerprint: str
+    ) -> Task:
         wanted = KeyedTask(task.task_id, fingerprint, task.created_at, task.expires_at)
         for pause in (*WAITS, None):
             now = now_ms()
@@ -116,7 +148,9 @@ class Creation:
                 raise _reused() from None
             if keyed.task_id == task.task_id:
                 try:
-                    self._begin(task)
+                    self._begin(task, entry)
+                except _NotKnown:
+                    raise  # there may be a task: whoever repeats the call with the key finds it
                 except ProtocolError:
                     # There is no task: the call may be repeated, with the same key.
                     self.keys.release(call.principal, key, task.task_id)
@@ -134,10 +168,10 @@ class Creation:
                     ttl_ms=keyed.expires_at - keyed.created_at,
                 )
                 with suppress(Conflict):  # another request was faster; its task is found next
-                    self._write(late)
+                    written = self._write(late, entry)
                     # Several may have written the same row: whose start fails must not end it.
-                    self._start_again(late)
-                    return late
+                    self._start_again(written)
+                    return written
             elif pause is not None:
                 self.wait(pause)
         raise ProtocolError(
@@ -160,27 +194,81 @@ class Creation:
         return task
 
     def _start_again(self, task: Task) -> None:
-        """Start a task that may run already: whether or not this arrives, it is not over."""
-        try:
-            self.executions.start(task.state_machine_arn, task.task_id, task.input or "{}")
-        except StartFailed as failed:
-            logger.warning("StartExecution failed", error=str(failed), task_id=task.task_id)
-            message = "Whether the task was started is not known; repeat the call"
-            raise ProtocolError(ErrorCode.INTERNAL_ERROR, message) from None
+        """Start a task that may run already, or that others are starting at this moment."""
+        with suppress(StartFailed):
+            self._start(task)
 
-    def _begin(self, task: Task) -> None:
-        """Take a place, write the row, start the execution: in this order.
+    def _begin(self, task: Task, entry: ToolEntry) -> None:
+        """Write the task, and start its execution; a task that cannot be started is over.
 
         Once the execution runs, its reports and its end find the row.
         """
-        self._write(task)
-        self._start(task)
+        task = self._write(task, entry)
+        try:
+            self._start(task)
+        except StartFailed:
+            message = "The task could not be started; the call can be repeated"
+            error = ProtocolError(ErrorCode.INTERNAL_ERROR, message)
+            with suppress(TaskEnded, UnknownTask):
+                self.rows.fail(task.task_id, error.as_error(), message, now_ms())
+                audit("end", task.task_id, task.principal, status=Status.FAILED.value)
+            raise error from None
 
-    def _write(self, task: Task) -> None:
+    def _write(self, task: Task, entry: ToolEntry) -> Task:
+        """Take a place, and write the row; returns the task as it was written."""
         logger.append_keys(task_id=task.task_id)
-        self._take_place(task)
-        self.rows.create(task)
+        try:
+            self._take_place(task)
+            task = replace(task, input=self._input_of(task, entry))
+            self._write_row(task)
+        except (_NotKnown, TooManyRequests):
+            raise
+        except ProtocolError:
+            # Best effort: a place whose task is not there is free again after a minute.
+            with suppress(Exception):
+                self.places.give_task(task.principal, task.task_id)
+            raise
         audit("create", task.task_id, task.principal, tool=task.tool)
+        return task
+
+    def _input_of(self, task: Task, entry: ToolEntry) -> str:
+        """The execution's input: arguments that are too large for a row and for Step Functions are
+        stored, and pointed to. Raises ProtocolError.
+        """
+        text = task.input or "{}"
+        if len(text) > INPUT_ROOM and entry.state_machine_arn is None:
+            value = json.loads(text)
+            ours = {name: value.pop(name) for name in OURS[entry.kind] if name in value}
+            room = max(0, INPUT_ROOM - len(_text(ours)))
+            try:
+                stored = self.payloads.fit(value, room, owner_of(task.tool, task.task_id))
+            except Exception as fault:
+                if not passing(fault):
+                    raise
+                logger.error("The arguments were not stored", error=code_of(fault))
+                raise _unavailable() from None
+            # Each argument has to be there by its name: hundreds of them cannot be pointers.
+            text = _text({**(value if payload_of(stored) else stored), **ours})
+        if len(text) > MAX_INPUT:
+            raise invalid_params(f"params exceed the {MAX_INPUT} bytes that an execution takes")
+        return text
+
+    def _write_row(self, task: Task) -> None:
+        """Write the row. Raises Unavailable when it is not there, for all that can be known."""
+        try:
+            self.rows.create(task)
+        except Exception as fault:
+            if not passing(fault):
+                raise
+            logger.error("The row was not written", error=code_of(fault))
+            # An attempt whose answer was lost may have written it. A task that is there runs sooner
+            # or later: better that its client knows.
+            try:
+                self.rows.get(task.task_id, now_ms(), task.principal)
+            except UnknownTask:
+                raise _unavailable() from None
+            except Exception:
+                raise _NotKnown from None
 
     def _take_place(self, task: Task) -> None:
         most, creations = self.limits.tasks, self.limits.creations
@@ -197,24 +285,22 @@ class Creation:
             raise TooManyRequests(message, error.retry_after_ms) from None
         except Busy:
             raise TooManyRequests("Too many calls of yours create tasks at once", 1000) from None
+        except Exception as fault:
+            if not passing(fault):
+                raise
+            logger.error("No place was taken", error=code_of(fault))
+            raise _unavailable() from None
 
     def _start(self, task: Task) -> None:
-        """Start the execution; a task that cannot be started is over."""
+        """Start the execution, or leave it to be started later. Raises StartFailed when it never
+        will be.
+        """
         try:
             self.executions.start(task.state_machine_arn, task.task_id, task.input or "{}")
         except StartFailed as failed:
             logger.error("StartExecution failed", error=str(failed), task_id=task.task_id)
-            message = "The task could not be started; the call can be repeated"
-            error = ProtocolError(ErrorCode.INTERNAL_ERROR, message)
-            with suppress(TaskEnded, UnknownTask):
-                self.rows.fail(task.task_id, error.as_error(), message, now_ms())
-                audit("end", task.task_id, task.principal, status=Status.FAILED.value)
-            if failed.may_run:
-                # Best effort: should it run, its first report or question finds that its task is
-                # over.
-                with suppress(Exception):
-                    self.executions.stop(task.state_machine_arn, task.task_id)
-            raise error from None
+            if failed.refused:
+                raise
 
 
 def _fingerprint(entry: ToolEntry, arguments: Mapping[str, Any]) -> str:
@@ -222,6 +308,21 @@ def _fingerprint(entry: ToolEntry, arguments: Mapping[str, Any]) -> str:
     the request that asks and the one that answers are one call."""
     text = json.dumps([entry.name, arguments], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+class _NotKnown(Unavailable):
+    """Whether the task was written is not known; if it was, it runs."""
+
+    def __init__(self) -> None:
+        super().__init__("Whether the task was written is not known; repeat the call")
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _unavailable() -> ProtocolError:
+    return Unavailable("The task could not be written; repeat the call")
 
 
 def _reused() -> ProtocolError:

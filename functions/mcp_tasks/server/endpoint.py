@@ -16,13 +16,16 @@ from typing import Any, Final
 
 from aws_lambda_powertools import Logger
 
+from ..faults import code_of, passing
 from ..limits import Limits
 from ..protocol import jsonrpc, origin
-from ..protocol.errors import ErrorCode, ProtocolError
+from ..protocol.errors import ErrorCode, ProtocolError, Unavailable
+from ..tasks.rows import Busy
 from ..tasks.task import now_ms
 from .api_gateway import HttpAnswer, HttpRequest
 from .caller import Caller
-from .carrier import BUFFERED_MS, Carrier
+from .carrier import BUFFERED_MS, Carrier, carried_size
+from .large_results import MAX_ANSWER
 from .offer import Offer
 from .revisions import Revisions
 from .revisions.revision import Revision
@@ -30,9 +33,6 @@ from .revisions.revision import Revision
 MAX_BATCH: Final = 50
 BATCH_SECONDS: Final = 20.0
 """When the rest of a batch is refused: API Gateway waits 29 seconds for all of it."""
-
-MAX_ANSWER: Final = 4_000_000
-"""Bytes of the answer to one body, as Lambda carries it: it takes 6 MB, notifications included."""
 
 logger = Logger()
 
@@ -116,7 +116,8 @@ class Endpoint:
             result = revision.result(message, http.headers, caller, carrier)
             text = json.dumps(jsonrpc.result_response(message.id, result), allow_nan=False)
             answer = HttpAnswer(HTTPStatus.OK, text)
-            if answer.size > MAX_ANSWER:
+            beside = sum(carried_size(json.dumps(heard)) for heard in notifications)
+            if answer.size + beside > MAX_ANSWER:
                 raise ProtocolError(ErrorCode.INTERNAL_ERROR, "The result is too large to send")
         except ProtocolError as error:
             answer = _refused(revision.refusal(error), request_id)
@@ -175,7 +176,9 @@ def _unheard(notification: dict[str, Any]) -> None:
 
 
 def _unexpected(exception: Exception, request_id: jsonrpc.RequestId | None) -> HttpAnswer:
-    logger.error("Unexpected error", error=type(exception).__name__)
+    logger.error("Unexpected error", error=code_of(exception))
+    if passing(exception) or isinstance(exception, Busy):
+        return _refused(Unavailable("The server is busy; repeat the request"), request_id)
     return _refused(ProtocolError(ErrorCode.INTERNAL_ERROR, "Internal error"), request_id)
 
 

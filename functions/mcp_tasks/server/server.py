@@ -9,6 +9,7 @@ from .authority import Authority
 from .completion import complete_argument
 from .creation import Creation
 from .endpoint import Endpoint
+from .large_results import LargeResults
 from .offer import Offer
 from .polling import PollLimit
 from .prompts import get_prompt
@@ -30,10 +31,12 @@ def mcp_server(deployment: Deployment) -> Endpoint:
         executions,
         deployment.places,
         deployment.keys,
+        deployment.payloads,
         limits,
         deployment.state_machine_arn,
         cell,
     )
+    results = LargeResults(deployment.payloads)
     # Made when a function first asks: it costs a call to Secrets Manager.
     rounds = Rounds(cache(lambda: RequestStates(deployment.state_key())))
     offer = Offer(
@@ -44,10 +47,12 @@ def mcp_server(deployment: Deployment) -> Endpoint:
         get_prompt=get_prompt(catalogue, rounds),
         complete_argument=complete_argument(catalogue),
         tasks={
-            "tasks/get": get_task(rows, cell, PollLimit(limits.polls)),
+            "tasks/get": get_task(
+                rows, cell, PollLimit(limits.polls), deployment.quick_repair, results
+            ),
             "tasks/update": update_task(rows, executions, cell),
             "tasks/cancel": cancel_task(rows, executions, cell),
         },
-        listen=listen(rows, deployment.mailboxes, deployment.places, limits.listens, cell),
+        listen=listen(rows, deployment.mailboxes, deployment.places, results, limits.listens, cell),
     )
     return Endpoint(offer, deployment.allowed_origins, deployment.allowed_hosts, limits)

@@ -29,6 +29,7 @@ from ..tasks.rows import BATCH, Busy, TaskTable
 from ..tasks.task import now_ms
 from .call import Call, Complete, Method
 from .carrier import carried_size
+from .large_results import LISTENED, LargeResults
 from .task_shapes import detailed_task
 from .tasks_extension import require_extension
 
@@ -43,7 +44,14 @@ SLACK_MS: Final = 5_000
 logger = Logger()
 
 
-def listen(rows: TaskTable, mailboxes: Mailboxes, places: Places, most: int, cell: str) -> Method:
+def listen(
+    rows: TaskTable,
+    mailboxes: Mailboxes,
+    places: Places,
+    results: LargeResults,
+    most: int,
+    cell: str,
+) -> Method:
     """`subscriptions/listen`: acknowledged, then the tasks' states and changes, then the result."""
 
     def answer(call: Call) -> Complete:
@@ -63,7 +71,14 @@ def listen(rows: TaskTable, mailboxes: Mailboxes, places: Places, most: int, cel
 
     def follow(call: Call, wanted: list[str] | None) -> Complete:
         accepted: dict[str, Any] = {}
-        following = Following(rows, mailboxes, detailed_task, call.principal, _owner(call))
+        following = Following(
+            rows,
+            mailboxes,
+            detailed_task,
+            call.principal,
+            _owner(call),
+            with_result=lambda task, now: results.of(task, now, LISTENED),
+        )
         if wanted is not None:
             accepted["taskIds"] = following.begin(wanted, call.carrier.until)
             for task_id in dict.fromkeys(wanted):

@@ -10,6 +10,7 @@ from typing import Any, Final
 from aws_lambda_powertools import Logger
 
 from ..audit import Action, audit
+from ..faults import code_of
 from ..protocol.errors import ErrorCode, MissingCapability, ProtocolError, invalid_params
 from ..tasks.forms import InvalidAnswer
 from ..tasks.ids import cell_of
@@ -18,7 +19,9 @@ from ..tasks.rows import Conflict, TaskEnded, TaskTable, UnknownTask
 from ..tasks.state import Status
 from ..tasks.task import Task, now_ms
 from ..workflows.executions import Executions
+from ..workflows.repair import Found, Repair
 from .call import Call, Complete, Method
+from .large_results import LargeResults
 from .polling import PollLimit
 from .task_shapes import EXTENSION, REQUIRED, detailed_task
 
@@ -31,8 +34,14 @@ UNKNOWN: Final = "Task not found: it never existed, or it has expired"
 logger = Logger()
 
 
-def get_task(rows: TaskTable, cell: str, polls: PollLimit) -> Method:
-    """`tasks/get` ("Task Polling"): one consistent read, and no write."""
+def get_task(
+    rows: TaskTable, cell: str, polls: PollLimit, repair: Repair, results: LargeResults
+) -> Method:
+    """`tasks/get` ("Task Polling"): one consistent read, and no write.
+
+    Unless nothing was heard of the task for longer than a step of its tool may take: then its
+    execution is asked after, by one of all polls.
+    """
 
     def answer(call: Call) -> Complete:
         task_id, now = _task_id(call, cell), now_ms()
@@ -43,7 +52,20 @@ def get_task(rows: TaskTable, cell: str, polls: PollLimit) -> Method:
             raise _unknown("read", task_id, call) from None
         polls.suggested(call.principal, task_id, task.poll_interval_ms)
         audit("read", task_id, call.principal)
-        return Complete(detailed_task(task, now))
+        if task.overdue(now) and not task.status.terminal:
+            task = look_after(task, now, call.principal)
+        return Complete(detailed_task(results.of(task, now), now))
+
+    def look_after(task: Task, now: int, principal: str) -> Task:
+        """The task as it is after it was looked after, or as it was."""
+        try:
+            if repair.look_after(task, now) in (None, Found.RUNNING):
+                return task
+            return rows.get(task.task_id, now_ms(), principal)
+        except Exception as error:
+            # A poll tells what the row says. The task is due again after a while.
+            logger.warning("A task was not looked at", error=code_of(error))
+            return task
 
     return answer
 

@@ -6,7 +6,7 @@ A tool runs within the request, or becomes a task (`creation.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools import Logger
 
@@ -23,6 +23,8 @@ from .task_shapes import REQUIRED
 
 if TYPE_CHECKING:
     from ..registry.tool import Tool
+
+INPUT_SCHEMA: Final = 2
 
 logger = Logger()
 
@@ -133,16 +135,20 @@ def _execution_input(
 
     A function's has members of its own. A workflow's is the arguments, so that whoever writes one
     needs to know nothing of MCP; a state machine that exists already gets them and nothing else.
+
+    `schema` is the version of this shape: an execution may be older than the code that its steps
+    run. Version 1 had none.
     """
     if entry.kind == "function":
         can = sorted(call.client_can)
         return {
+            "schema": INPUT_SCHEMA,
             "arguments": arguments,
             "answers": answers,
             "client_can": can,
             "trace": dict(call.trace),
         }
-    meta = {**call.trace, **({"answers": answers} if answers else {})}
-    if not meta or entry.state_machine_arn is not None:
+    if entry.state_machine_arn is not None:
         return arguments
+    meta = {"schema": INPUT_SCHEMA, **call.trace, **({"answers": answers} if answers else {})}
     return {**arguments, RESERVED: meta}

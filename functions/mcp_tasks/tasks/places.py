@@ -97,6 +97,10 @@ class Places:
             key = _key("tasks", principal)
             self._take(key, task_id, now, most, pace, now, lambda open_: _ended(open_, rows, now))
 
+    def give_task(self, principal: str, task_id: str) -> None:
+        """Give the place back of a task that could not be written."""
+        self._drop(_key("tasks", principal), [task_id])
+
     def take_listen(self, principal: str, listen_id: str, until: int, most: int, now: int) -> None:
         """Take a place for a listen, which is given back by `give_listen`, or by the time.
 

@@ -10,23 +10,25 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
-from .attributes import from_attribute, to_attribute
+from ..payloads.pointer import Payload
+from . import due
+from .attributes import to_attribute
 from .conditions import found_instead
-from .inputs import Ask, Kind, kinds, question
+from .inputs import Ask, kinds
+from .items import ask_attributes, item_of, task_of
 from .state import Status, sources
 from .task import Task
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import UpdateItemInputTypeDef
-
-SCHEMA_VERSION: Final = 3
+    from mypy_boto3_dynamodb.type_defs import QueryInputTypeDef, UpdateItemInputTypeDef
 
 BATCH: Final = 100
 """Rows that one call may read."""
@@ -75,12 +77,11 @@ class TaskTable:
 
         Raises Conflict when the id is taken by another.
         """
-        item = {name: to_attribute(value) for name, value in _attributes(task).items()}
         try:
             # Race: a create repeated after a lost answer must not reset a task that already runs.
             self._client.put_item(
                 TableName=self._table,
-                Item=item,
+                Item=item_of(task),
                 ConditionExpression="attribute_not_exists(taskId)",
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
@@ -106,6 +107,14 @@ class TaskTable:
         if task.expired(now):
             raise UnknownTask(task_id)
         return task
+
+    def peek(self, task_id: str) -> Task | None:
+        """Read a task that may have expired; None when there is no such row."""
+        response = self._client.get_item(
+            TableName=self._table, Key=_key(task_id), ConsistentRead=True
+        )
+        item = response.get("Item")
+        return None if item is None else task_of(item)
 
     def get_many(self, task_ids: Iterable[str], now: int, principal: str) -> dict[str, Task]:
         """Read up to 100 tasks of `principal` at once, by id; what it may not see is left out.
@@ -193,7 +202,7 @@ class TaskTable:
                 condition=f"{_status_in(*sources(Status.INPUT_REQUIRED))}"
                 " AND attribute_not_exists(asks.#ask)"
                 + "".join(f" AND attribute_exists(accepts.#{kind})" for kind in wanted),
-                sets={"asks.#ask": _ask_attributes(ask)},
+                sets={"asks.#ask": ask_attributes(ask)},
                 names={"#ask": ask.id} | {f"#{kind}": kind.value for kind in wanted},
                 status=Status.INPUT_REQUIRED,
                 revise_inputs=True,
@@ -236,6 +245,28 @@ class TaskTable:
             status=Status.INPUT_REQUIRED if left else Status.WORKING,
             principal=task.principal,
             revise_inputs=True,
+            # Whoever stores an answer may die before it is sent to the waiting state.
+            due_at=now + due.FIRST_MS,
+        )
+
+    def close(self, task: Task, ask_id: str, now: int) -> Task:
+        """Close an ask that nothing waits for any more; the client need not answer it.
+
+        Raises Conflict when the task's questions changed since it was read, TaskEnded, UnknownTask.
+        """
+        left = any(ask.outstanding for ask in task.asks.values() if ask.id != ask_id)
+        # Races: an answer to it, or to another ask, is stored between read and write; a question
+        # is asked. Each bumps inputRevision. Without it an answer that a state waits for is thrown
+        # away, or the task works on while something is to be answered.
+        return self._update(
+            task.task_id,
+            now,
+            condition=f"{_status_in(Status.INPUT_REQUIRED)} AND inputRevision = :seen",
+            sets={"asks.#ask": {"delivered": True}},
+            names={"#ask": ask_id},
+            values={":seen": task.input_revision},
+            status=Status.INPUT_REQUIRED if left else Status.WORKING,
+            revise_inputs=True,
         )
 
     def delivered(self, task_id: str, ask_id: str, now: int) -> None:
@@ -256,28 +287,50 @@ class TaskTable:
                 touch=False,
             )
 
-    def complete(self, task_id: str, result: dict[str, Any], now: int) -> Task:
-        """End the task with the result of its tool call, and return it as it was written.
+    def complete(self, task_id: str, result: dict[str, Any] | Payload, now: int) -> Task:
+        """End the task with the result of its tool call, whose execution is over; a large result is
+        elsewhere. Returns the task as it was written.
 
         Raises TaskEnded when another end came first, and UnknownTask.
         """
-        return self._end(task_id, Status.COMPLETED, now, {"result": json.dumps(result)})
-
-    def fail(self, task_id: str, error: dict[str, Any], message: str, now: int) -> Task:
-        """End the task with a JSON-RPC error, and return it as it was written.
-
-        Raises TaskEnded when another end came first, and UnknownTask.
-        """
-        return self._end(
-            task_id, Status.FAILED, now, {"error": json.dumps(error), "statusMessage": message}
+        sets: dict[str, Any] = (
+            {"resultPayload": asdict(result)}
+            if isinstance(result, Payload)
+            else {"result": json.dumps(result)}
         )
+        return self._end(task_id, Status.COMPLETED, now, sets)
+
+    def fail(
+        self,
+        task_id: str,
+        error: dict[str, Any],
+        message: str,
+        now: int,
+        *,
+        may_run: bool = False,
+    ) -> Task:
+        """End the task with a JSON-RPC error, and return it as it was written; its execution is
+        over, unless it `may_run`.
+
+        Raises TaskEnded when another end came first, and UnknownTask.
+        """
+        sets = {"error": json.dumps(error), "statusMessage": message}
+        return self._end(task_id, Status.FAILED, now, sets, may_run=may_run)
 
     def cancel(self, task_id: str, now: int, principal: str) -> Task:
         """End the task at the client's wish, and return it as it was written.
 
         Raises TaskEnded when another end came first, and UnknownTask.
         """
-        return self._end(task_id, Status.CANCELLED, now, {}, principal=principal)
+        return self._end(task_id, Status.CANCELLED, now, {}, principal=principal, may_run=True)
+
+    def expire(self, task_id: str, error: dict[str, Any], message: str, now: int) -> Task:
+        """End a task whose time to live has passed, and return it as it was written.
+
+        Raises TaskEnded when it was over before, and UnknownTask when there is no row.
+        """
+        sets = {"error": json.dumps(error), "statusMessage": message}
+        return self._end(task_id, Status.FAILED, now, sets, may_run=True, expired=True)
 
     def _end(
         self,
@@ -285,7 +338,10 @@ class TaskTable:
         status: Status,
         now: int,
         sets: dict[str, Any],
+        *,
         principal: str | None = None,
+        may_run: bool = False,
+        expired: bool = False,
     ) -> Task:
         # Races: cancel against complete, events that arrive late or twice, a redriven execution.
         # The first writer wins; whoever comes later is told so and changes nothing.
@@ -301,7 +357,81 @@ class TaskTable:
                 *(() if "statusMessage" in sets else ("statusMessage",)),
             ),
             principal=principal,
+            # Who ended it for its execution may die before that is stopped.
+            due_at=now + due.STOP_AGAIN_MS if may_run else None,
+            over=not may_run,
+            expired=expired,
         )
+
+    def due_in(self, shard: str, now: int, page: int) -> Iterator[str]:
+        """The ids of the tasks of a shard that are due, those that are so for longest first; one
+        query finds so many. The index lags behind the rows a little: they have the say.
+        """
+        query: QueryInputTypeDef = {
+            "TableName": self._table,
+            "IndexName": due.INDEX,
+            "KeyConditionExpression": "dueShard = :shard AND dueAt <= :now",
+            "ExpressionAttributeValues": {":shard": {"S": shard}, ":now": {"N": str(now)}},
+            "Limit": page,
+        }
+        while True:
+            response = self._client.query(**query)
+            yield from (item["taskId"]["S"] for item in response["Items"])
+            if "LastEvaluatedKey" not in response:
+                return
+            query["ExclusiveStartKey"] = response["LastEvaluatedKey"]
+
+    def claim(self, task: Task, now: int) -> bool:
+        """Put the task's next look off, before it is looked at; False when others were faster."""
+        names = {"#dueAt": "dueAt", "#dueShard": "dueShard"}
+        values: dict[str, str | int] = {
+            ":next": task.next_look(now),
+            ":shard": due.shard_of(task.task_id),
+        }
+        # Races: two sweeps, or a sweep and a poll, find the same task due; one of them does the
+        # work, and a task whose look fails again and again does not keep the others waiting. Or its
+        # execution has just been heard to be over: it must not come back into the index. Or the row
+        # was removed: the write would make one that holds nothing.
+        if task.due_at is None:  # a row of version 3; such a row that is over is not looked at
+            names["#status"] = "status"
+            values |= {f":{state.value}": state.value for state in sources(Status.WORKING)}
+            condition = f"attribute_not_exists(#dueAt) AND {_status_in(*sources(Status.WORKING))}"
+        else:
+            values[":seen"] = task.due_at
+            condition = "#dueAt = :seen"
+        try:
+            self._client.update_item(
+                TableName=self._table,
+                Key=_key(task.task_id),
+                UpdateExpression="SET #dueAt = :next, #dueShard = :shard",
+                ConditionExpression=condition,
+                ExpressionAttributeNames=names,
+                ExpressionAttributeValues={n: to_attribute(v) for n, v in values.items()},
+            )
+        except ClientError as error:
+            found_instead(error)
+            return False
+        return True
+
+    def settled(self, task_id: str) -> None:
+        """Note of a task that is over that its execution is, too: nobody has to look again."""
+        terminal = [state for state in Status if state.terminal]
+        try:
+            self._client.update_item(
+                TableName=self._table,
+                Key=_key(task_id),
+                UpdateExpression="REMOVE #dueAt, #dueShard",
+                # Race: the row was removed since it was read; the write would make an empty one.
+                ConditionExpression=_status_in(*terminal),
+                ExpressionAttributeNames={
+                    "#dueAt": "dueAt",
+                    "#dueShard": "dueShard",
+                    "#status": "status",
+                },
+                ExpressionAttributeValues={f":{s.value}": {"S": s.value} for s in terminal},
+            )
+        except ClientError as error:
+            found_instead(error)
 
     def _update(
         self,
@@ -317,10 +447,15 @@ class TaskTable:
         principal: str | None = None,
         revise_inputs: bool = False,
         touch: bool = True,
+        due_at: int | None = None,
+        over: bool = False,
+        expired: bool = False,
     ) -> Task:
         """One conditional UpdateItem; `sets` maps attribute paths to plain values.
 
         `touch` is for what clients can see: such a write counts as a revision of the task.
+        `due_at` is when to look at the task; `over`, that nobody has to any more. `expired` is for
+        the one write to tasks that are gone for their clients.
         """
         all_names = {"#status": "status", **(names or {})}
         all_values: dict[str, Any] = {":now": now, **(values or {})}
@@ -342,14 +477,28 @@ class TaskTable:
         for n, (path, value) in enumerate(changes.items()):
             assignments.append(f"{_named(path, all_names)} = :set{n}")
             all_values[f":set{n}"] = value
+        if over:
+            removes = (*removes, "dueAt", "dueShard")
+        elif due_at is not None:
+            assignments += [
+                f"{_named('dueAt', all_names)} = :due",
+                f"{_named('dueShard', all_names)} = :shard",
+            ]
+            all_values |= {":due": due_at, ":shard": due.shard_of(task_id)}
+        else:  # rows of version 3 come into the index by the first write
+            for name in ("dueAt", "dueShard"):
+                path = _named(name, all_names)
+                assignments.append(f"{path} = if_not_exists({path}, :{name})")
+            all_values |= {":dueAt": now + due.FIRST_MS, ":dueShard": due.shard_of(task_id)}
         expression = "SET " + ", ".join(assignments)
         if removes:
             expression += " REMOVE " + ", ".join(_named(path, all_names) for path in removes)
         if counters:
             expression += " ADD " + ", ".join(f"{counter} :one" for counter in counters)
             all_values[":one"] = 1
-        # An expired row is gone, though DynamoDB may keep it for days.
-        condition = f"expiresAtMs > :now AND {condition}"
+        # An expired row is gone, though DynamoDB may keep it for days. Race, for the one write to
+        # such a row: none; but a clock that is ahead must not end a task before its time.
+        condition = f"expiresAtMs {'<=' if expired else '>'} :now AND {condition}"
         if principal is not None:
             # Race: none; a task of somebody else does not exist, for writes as for reads.
             condition += " AND principal = :principal"
@@ -369,24 +518,30 @@ class TaskTable:
             try:
                 response = self._client.update_item(**request)
             except ClientError as error:
-                refusal = _refusal(task_id, found_instead(error), now, principal)
+                refusal = _refusal(task_id, found_instead(error), now, principal, expired)
                 if not (touch and isinstance(refusal, Conflict)) or (
                     refusal.task.last_updated_at <= now
                 ):
                     raise refusal from None
                 # Perhaps for the clock's sake alone: once more, at the time that the row has.
+                if due_at is not None:
+                    due_at += refusal.task.last_updated_at - now
+                    sent[":due"] = to_attribute(due_at)
                 now = refusal.task.last_updated_at
                 sent[":at"] = to_attribute(now)
             else:
                 return task_of(response["Attributes"])
 
 
-def _refusal(task_id: str, item: dict[str, Any], now: int, principal: str | None) -> Exception:
+def _refusal(
+    task_id: str, item: dict[str, Any], now: int, principal: str | None, expired: bool
+) -> Exception:
     """Why a condition failed, from the row as it was (no second read)."""
     if not item:
         return UnknownTask(task_id)
     task = task_of(item)
-    if task.expired(now) or (principal is not None and task.principal != principal):
+    gone = task.expired(now) and not expired
+    if gone or (principal is not None and task.principal != principal):
         return UnknownTask(task_id)
     if task.status.terminal:
         return TaskEnded(task)
@@ -406,85 +561,3 @@ def _status_in(*states: Status) -> str:
 
 def _key(task_id: str) -> dict[str, Any]:
     return {"taskId": {"S": task_id}}
-
-
-def _attributes(task: Task) -> dict[str, Any]:
-    """A new task's row. `expiresAt`, in seconds, is the table's time-to-live attribute."""
-    return {
-        "taskId": task.task_id,
-        "schemaVersion": SCHEMA_VERSION,
-        "tool": task.tool,
-        "principal": task.principal,
-        "status": task.status.value,
-        "createdAt": task.created_at,
-        "lastUpdatedAt": task.last_updated_at,
-        "ttlMs": task.ttl_ms,
-        "expiresAtMs": task.expires_at,
-        "expiresAt": task.expires_at // 1000 + 1,
-        "pollIntervalMs": task.poll_interval_ms,
-        "stateMachineArn": task.state_machine_arn,
-        "accepts": {kind.value: True for kind in sorted(task.accepts)},
-        "input": task.input,
-        "asks": {},
-        "inputRevision": 0,
-        "revision": task.revision,
-    }
-
-
-def revision_of(item: Mapping[str, Any]) -> int:
-    """The revision of a row in DynamoDB's notation; rows of older versions have none yet."""
-    return int(item["revision"]["N"]) if "revision" in item else 0
-
-
-def task_of(item: Mapping[str, Any]) -> Task:
-    """A row, in DynamoDB's notation, as a task."""
-    row = {name: from_attribute(value) for name, value in item.items()}
-    return Task(
-        task_id=row["taskId"],
-        tool=row["tool"],
-        principal=row["principal"],
-        status=Status(row["status"]),
-        created_at=row["createdAt"],
-        last_updated_at=row["lastUpdatedAt"],
-        ttl_ms=row["ttlMs"],
-        poll_interval_ms=row["pollIntervalMs"],
-        state_machine_arn=row["stateMachineArn"],
-        accepts=frozenset(map(Kind, row["accepts"])),
-        input=row.get("input"),
-        status_message=row.get("statusMessage"),
-        asks={
-            ask_id: _ask(ask_id, ask)
-            for ask_id, ask in row.get("asks", {}).items()
-            if "delivered" not in ask
-        },
-        input_revision=row["inputRevision"],
-        revision=revision_of(item),
-        tool_error=row.get("toolError"),
-        result=_json(row.get("result")),
-        error=_json(row.get("error")),
-    )
-
-
-def _ask_attributes(ask: Ask) -> dict[str, Any]:
-    return {
-        "token": ask.token,
-        "names": ask.names,
-        "questions": {
-            key: json.dumps(question.as_json()) for key, question in ask.questions.items()
-        },
-        "answers": {},
-    }
-
-
-def _ask(ask_id: str, row: Mapping[str, Any]) -> Ask:
-    return Ask(
-        id=ask_id,
-        token=row["token"],
-        names=dict(row["names"]),
-        questions={key: question(json.loads(text)) for key, text in row["questions"].items()},
-        answers={key: json.loads(text) for key, text in row["answers"].items()},
-    )
-
-
-def _json(text: str | None) -> dict[str, Any] | None:
-    return None if text is None else json.loads(text)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from ..payloads.pointer import Payload
+from . import due
 from .inputs import Ask, Kind, Question
 from .state import Status
 
@@ -53,7 +55,13 @@ class Task:
     tool_error: str | None = None
     """What a step said to the caller when it failed; kept until the execution has ended."""
     result: dict[str, Any] | None = None
+    result_payload: Payload | None = None
+    """Where the result is, when it is too large for the row."""
     error: dict[str, Any] | None = None
+    due_at: int | None = None
+    """When to look whether its execution is as the row says; None when it is known to be over."""
+    silence_ms: int = due.UNKNOWN_SILENCE_MS
+    """How long nothing may be heard of the execution before it is asked after."""
 
     @property
     def expires_at(self) -> int:
@@ -63,6 +71,34 @@ class Task:
     def expired(self, now: int) -> bool:
         """Whether the task's time to live has passed."""
         return now >= self.expires_at
+
+    def due(self, now: int) -> bool:
+        """Whether somebody has to look at the task."""
+        if self.due_at is not None:
+            return now >= self.due_at
+        # A row of version 3 has no such time. One that is over need not be looked at.
+        return not self.status.terminal and now >= self.created_at + due.FIRST_MS
+
+    def overdue(self, now: int) -> bool:
+        """Whether it is time to ask how the execution is.
+
+        A task that has just been heard of runs; but that nothing was heard of it since it was
+        created, or that an answer waits to be passed on, may mean that a function died.
+        """
+        if not self.due(now):
+            return False
+        if self.status.terminal or self.expired(now) or self.revision == 1 or self.undelivered:
+            return True
+        return now >= self.last_updated_at + self.silence_ms
+
+    def next_look(self, now: int) -> int:
+        """When it is time again, after a look at it now."""
+        return due.next_look(self.created_at, self.expires_at, now)
+
+    @property
+    def undelivered(self) -> list[Ask]:
+        """What was answered and, for all that the row knows, not passed on."""
+        return [ask for ask in self.asks.values() if not ask.outstanding]
 
     def poll_after(self, now: int) -> int:
         """Milliseconds until the next poll is worth its price (tasks.md, "Task Polling").

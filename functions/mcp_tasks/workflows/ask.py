@@ -41,7 +41,7 @@ def ask(event: Mapping[str, Any], rows: TaskTable, executions: Executions, now: 
             "The tool needs to ask the client", required(kinds(questions.values()))
         )
         try:
-            task = rows.fail(task_id, error.as_error(), error.message, now)
+            task = rows.fail(task_id, error.as_error(), error.message, now, may_run=True)
             audit("end", task_id, task.principal, status=task.status.value)
         except (TaskEnded, UnknownTask):
             return "ended"

@@ -1,7 +1,7 @@
 """The calls to Step Functions. An execution's name is its task's id.
 
 Source: the Step Functions API reference, "StartExecution", "StopExecution", "DescribeExecution",
-"SendTaskSuccess".
+"SendTaskSuccess", "SendTaskHeartbeat".
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from ..faults import code_of, passing
+
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
 
@@ -21,23 +23,28 @@ if TYPE_CHECKING:
 class StartFailed(Exception):
     """The execution is not known to run; the message is the error's code, safe to log.
 
-    `may_run` tells a refusal from an answer that never came, or came from a fault of AWS: then the
-    execution may have started all the same.
+    `refused` tells a start that cannot succeed, and did not happen, from one that may succeed
+    another time, or may have happened: AWS had no room or a fault, or its answer never came.
     """
 
-    def __init__(self, code: str, may_run: bool) -> None:
+    def __init__(self, code: str, refused: bool) -> None:
         super().__init__(code)
-        self.may_run = may_run
+        self.refused = refused
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionEnd:
-    """How an execution ended, as DescribeExecution tells it."""
+    """How an execution is, or ended, as DescribeExecution tells it."""
 
     status: str
     output: Any = None
     error: str = ""
     cause: str = ""
+
+    @property
+    def running(self) -> bool:
+        """Whether there is no end yet, or not any more: a redrive makes an ended one run again."""
+        return self.status in ("RUNNING", "PENDING_REDRIVE")
 
 
 class Executions:
@@ -66,26 +73,33 @@ class Executions:
             )
         except self._client.exceptions.ExecutionAlreadyExists:
             return
-        except ClientError as error:
-            status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-            raise StartFailed(error.response["Error"]["Code"], may_run=status >= 500) from None
-        except BotoCoreError as error:
-            raise StartFailed(type(error).__name__, may_run=True) from None
+        except (ClientError, BotoCoreError) as error:
+            raise StartFailed(code_of(error), refused=not passing(error)) from None
 
     def stop(self, state_machine_arn: str, task_id: str) -> None:
         """Stop the task's execution; one that has ended or never started is left alone."""
         try:
             self._client.stop_execution(
                 executionArn=execution_arn(state_machine_arn, task_id),
-                error="Cancelled",
-                cause="tasks/cancel",
+                error="TaskOver",
+                cause="The task is over: it was cancelled, has expired, or cannot go on",
             )
         except self._client.exceptions.ExecutionDoesNotExist:
             return
 
-    def describe(self, arn: str) -> ExecutionEnd:
-        """Read an ended execution. Its events may omit the output; this call does not."""
-        execution = self._client.describe_execution(executionArn=arn)
+    def describe(self, state_machine_arn: str, task_id: str) -> ExecutionEnd | None:
+        """Read how the task's execution is; None when there is none. Its events may omit the
+        output; this call does not.
+
+        What has just been started may not be found yet, and what has just ended be found running:
+        the answer is eventually consistent. 90 days after its end, an execution is gone.
+        """
+        try:
+            execution = self._client.describe_execution(
+                executionArn=execution_arn(state_machine_arn, task_id)
+            )
+        except self._client.exceptions.ExecutionDoesNotExist:
+            return None
         output = execution.get("output")
         return ExecutionEnd(
             status=execution["status"],
@@ -102,6 +116,22 @@ class Executions:
         """
         try:
             self._client.send_task_success(taskToken=token, output=json.dumps(output))
+        except (
+            self._client.exceptions.TaskTimedOut,
+            self._client.exceptions.TaskDoesNotExist,
+            self._client.exceptions.InvalidToken,
+        ):
+            return False
+        return True
+
+    def waits(self, token: str) -> bool:
+        """Whether a state still waits on the token.
+
+        There is no call that only asks. A heartbeat tells, and changes nothing for a state that has
+        no HeartbeatSeconds; `infra/definition.py` sees to it that none has that asks a client.
+        """
+        try:
+            self._client.send_task_heartbeat(taskToken=token)
         except (
             self._client.exceptions.TaskTimedOut,
             self._client.exceptions.TaskDoesNotExist,

@@ -6,16 +6,22 @@ events leave large ones out. Whoever writes the end first wins: a cancelled task
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from ..audit import audit
+from ..payloads.pointer import Payload, owner_of, payload_of
+from ..payloads.store import PayloadGone, Payloads
 from ..registry.catalogue import Catalogue
 from ..tasks.rows import TaskEnded, TaskTable, UnknownTask
 from ..tasks.state import Status
 from ..tasks.task import Task
-from .executions import Executions
-from .outcome import Completed, outcome
+from .executions import ExecutionEnd, Executions
+from .outcome import Completed, Failed, outcome
+
+ROOM: Final = 300_000
+"""Bytes of a result that its row keeps (DynamoDB: 400 KB an item); a larger one is kept in S3."""
 
 
 def finish(
@@ -23,6 +29,7 @@ def finish(
     rows: TaskTable,
     executions: Executions,
     catalogue: Catalogue,
+    payloads: Payloads,
     now: int,
 ) -> Status | None:
     """Write the end that `detail` (a Step Functions status event's) tells of.
@@ -37,19 +44,60 @@ def finish(
         return None
     if task.status.terminal or detail["stateMachineArn"] != task.state_machine_arn:
         return None
-    end = executions.describe(detail["executionArn"])
-    if end.status == "RUNNING":
+    end = executions.describe(task.state_machine_arn, task_id)
+    if end is None or end.running:
         return None
-    ended = outcome(end, _as_result(task, catalogue), task.tool_error)
+    return end_task(task, end, rows, catalogue, payloads, now)
+
+
+def end_task(
+    task: Task,
+    end: ExecutionEnd,
+    rows: TaskTable,
+    catalogue: Catalogue,
+    payloads: Payloads,
+    now: int,
+) -> Status | None:
+    """Write what the end of its execution means for a task.
+
+    Returns the status written; None when the task ended before.
+    """
     try:
-        if isinstance(ended, Completed):
-            task = rows.complete(task_id, ended.result, now)
+        ended = _outcome(task, end, catalogue, payloads)
+        if isinstance(ended, Failed):
+            task = rows.fail(task.task_id, ended.error, ended.message, now)
         else:
-            task = rows.fail(task_id, ended.error, ended.message, now)
+            task = rows.complete(task.task_id, ended, now)
     except (TaskEnded, UnknownTask):
         return None
-    audit("end", task_id, task.principal, status=task.status.value)
+    audit("end", task.task_id, task.principal, status=task.status.value)
     return task.status
+
+
+def _outcome(
+    task: Task, end: ExecutionEnd, catalogue: Catalogue, payloads: Payloads
+) -> dict[str, Any] | Payload | Failed:
+    """What a task ended with: its result, where that is when it is large, or an error."""
+    owner = owner_of(task.tool, task.task_id)
+    stored = payload_of(end.output)
+    if stored is not None and stored.key.startswith(f"{owner}/") and _is_function(task, catalogue):
+        return stored  # by the worker, as it is; nobody has to load it on the way
+    as_result = _as_result(task, catalogue)
+    try:
+        ended = outcome(
+            end, lambda output: as_result(payloads.whole(output, owner)), task.tool_error
+        )
+    except PayloadGone:
+        return Failed("What the tool put out is not there any more")
+    if not isinstance(ended, Completed):
+        return ended
+    text = json.dumps(ended.result)
+    return ended.result if len(text) <= ROOM else payloads.put(owner, text)
+
+
+def _is_function(task: Task, catalogue: Catalogue) -> bool:
+    entry = catalogue.tools.get(task.tool)
+    return entry is not None and entry.kind == "function"
 
 
 def _as_result(task: Task, catalogue: Catalogue) -> Callable[[Any], dict[str, Any]]:

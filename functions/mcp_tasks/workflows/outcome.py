@@ -23,9 +23,6 @@ from .executions import ExecutionEnd
 
 TOOL_ERROR: Final = "ToolError"
 
-MAX_RESULT_BYTES: Final = 380_000
-"""What a task's row has room for (DynamoDB: 400 KB an item)."""
-
 TIMEOUTS: Final = frozenset({"States.Timeout", "Sandbox.Timedout", "States.HeartbeatTimeout"})
 """A state's own limit, a Lambda function's, and a missed heartbeat (Amazon States Language,
 "Error names"; Lambda developer guide, "Sandbox.Timedout")."""
@@ -64,12 +61,9 @@ def outcome(
     """
     if end.status == "SUCCEEDED":
         try:
-            result = as_result(end.output)
+            return Completed(as_result(end.output))
         except ValueError:
             return Failed("The workflow's output does not match the tool's output schema")
-        if len(json.dumps(result)) > MAX_RESULT_BYTES:
-            return Failed(f"The tool's result is larger than {MAX_RESULT_BYTES} bytes")
-        return Completed(result)
     if end.status == "TIMED_OUT":
         return Failed("The tool ran over its time and was stopped")
     if end.status == "ABORTED":

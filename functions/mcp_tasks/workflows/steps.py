@@ -11,23 +11,32 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from aws_lambda_powertools import Logger
+
+from ..faults import code_of, passing
+from ..payloads.fitting import size, text_of
+from ..payloads.store import Payloads
 from ..protocol.meta import RESERVED
 from ..registry.asking import ToolError
 from ..registry.context import InputRequired, TaskCancelled, TaskContext
 from ..registry.results import error_result
 from ..registry.tool import FunctionTool, WorkflowTool
 from ..tasks.rows import TaskEnded, TaskTable, UnknownTask
+from .failures import failure
 from .outcome import TOOL_ERROR
-
-if TYPE_CHECKING:
-    from aws_lambda_powertools import Logger
-
 
 MAX_MESSAGE: Final = 8_000
 """Characters of what a failing step says to the caller."""
+
+RESULT_ROOM: Final = 200_000
+"""Bytes of a function tool's result that go through Step Functions, which carries 256 KiB."""
+STEP_ROOM: Final = 60_000
+"""Bytes of a step's output. Less, because a state may put several outputs together; a state within
+a Map or a Parallel is given less still (`infra/definition.py`)."""
+
+logger = Logger()
 
 
 def run_function(tool: FunctionTool, arguments: Any, task: TaskContext) -> dict[str, Any]:
@@ -40,6 +49,19 @@ def run_function(tool: FunctionTool, arguments: Any, task: TaskContext) -> dict[
         return {"result": error_result(str(error))}
     except InputRequired as required:
         return {"ask": {key: asked.as_json() for key, asked in required.questions.items()}}
+
+
+def result_carried(output: dict[str, Any], payloads: Payloads, owner: str) -> dict[str, Any]:
+    """What `run_function` returned, as it may go through Step Functions.
+
+    A large result is stored as it is, and pointed to: nobody has to load it on its way.
+    """
+    if "result" not in output:
+        return output
+    text = text_of(output["result"])
+    if len(text) <= RESULT_ROOM and size(output) <= RESULT_ROOM:
+        return output
+    return {"result": payloads.put(owner, text).as_json()}
 
 
 def run_step(tool: WorkflowTool, name: str, arguments: Any, task: TaskContext) -> Any:
@@ -65,7 +87,11 @@ def run_step(tool: WorkflowTool, name: str, arguments: Any, task: TaskContext) -
 def report_to(
     rows: TaskTable, task_id: str, clock: Callable[[], int]
 ) -> Callable[[str, float | None], None]:
-    """How a step's reports reach its task's row; a report to a task that is over ends the step."""
+    """How a step's reports reach its task's row; a report to a task that is over ends the step.
+
+    One that cannot be written at the moment is left out: what a step does is worth more than what
+    it says of it.
+    """
 
     def report(message: str, progress: float | None) -> None:
         text = message if progress is None else f"{progress:.0%} {message}"
@@ -73,6 +99,10 @@ def report_to(
             rows.report(task_id, text, clock())
         except (TaskEnded, UnknownTask):
             raise TaskCancelled from None
+        except Exception as fault:
+            if not passing(fault):
+                raise
+            logger.warning("A report was not written", error=code_of(fault))
 
     return report
 
@@ -81,8 +111,15 @@ def explain_to(rows: TaskTable, task_id: str, clock: Callable[[], int]) -> Calla
     """How what a failing step says to the caller gets there: by its task's row, and no log."""
 
     def explain(message: str) -> None:
-        with suppress(TaskEnded, UnknownTask):
+        try:
             rows.explain(task_id, message[:MAX_MESSAGE], clock())
+        except (TaskEnded, UnknownTask):
+            return
+        except Exception as fault:
+            # The step fails as what it is; its client will not read why.
+            if not passing(fault):
+                raise
+            logger.error("What a step has to say was not written", error=code_of(fault))
 
     return explain
 
@@ -107,13 +144,3 @@ def guarded(run: Callable[[], Any], logger: Logger, explain: Callable[[str], Non
         name = type(error).__name__
         logger.error("A step crashed", error=name, file=frame.filename, line=frame.lineno)
         raise failure(name) from None
-
-
-def failure(name: str) -> Exception:
-    """An exception called `name`, with a message that contains the name and nothing else.
-
-    On AWS the class name becomes the error name that Retry and Catch match; the message carries
-    it as well, which is what `outcome` reads.
-    """
-    exception: type[Exception] = type(name, (Exception,), {})
-    return exception(f"[{name}] see the task, or the server's log")
