@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 from mcp_tasks.registry.tool import LAMBDA_LIMIT, Tool, WorkflowTool
+from mcp_tasks.workflows.failures import UNAVAILABLE
+from mcp_tasks.workflows.steps import STEP_ROOM
 
 ASK: Final = "ask"
 WORKER: Final = "worker"
@@ -25,8 +28,33 @@ TRACE: Final = (
     ": {} %}"
 )
 """Where `$sift` leaves nothing it finds nothing at all, which would be an error."""
+RETRY: Final = {
+    "ErrorEquals": [
+        "Lambda.TooManyRequestsException",
+        "Lambda.ServiceException",
+        "Lambda.AWSLambdaException",
+        "Lambda.SdkClientException",
+        UNAVAILABLE,
+    ],
+    "IntervalSeconds": 1,
+    "BackoffRate": 2,
+    "MaxDelaySeconds": 60,
+    "MaxAttempts": 10,
+    "JitterStrategy": "FULL",
+}
+"""For up to five minutes, when Lambda throttles or is at fault (Step Functions developer guide,
+"Handle transient Lambda service exceptions"), or a function of ours has no room for a write."""
+TOGETHER: Final = 200_000
+"""Bytes of the outputs that a Parallel state puts together; Step Functions carries 256 KiB."""
+MAP_ROOM: Final = 2_000
+"""Bytes of an output in an iteration of a Map, of which nobody knows how many there are. Step
+Functions' 256 KiB take a hundred outputs that are just small enough to stay where they are, and a
+thousand that are pointers."""
+LEAST_ROOM: Final = 500
+"""Bytes. A pointer has some 200."""
 _PLACEHOLDER: Final = re.compile(r"\$\{(\w+)\}")
 """What CloudFormation replaces; JSONata's `${key: value}` is something else."""
+_FUNCTIONS: Final = {f"${{{name}}}": name for name in (ASK, WORKER)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +66,11 @@ class Definition:
 
     @classmethod
     def of(cls, tool: Tool) -> Definition:
-        """Read the tool's definition, and add the limits that it left out.
+        """Read the tool's definition, and add what it left out: limits, retries, and what no author
+        should have to think of.
 
-        Raises ValueError, naming the file, for one that could not be deployed or would outlive
-        its tasks.
+        Raises ValueError, naming the file, for one that could not be deployed, would outlive its
+        tasks, or could not be looked after.
         """
         own = tool.definition_file if isinstance(tool, WorkflowTool) else None
         file = own or FUNCTION_TASK
@@ -55,9 +84,10 @@ class Definition:
         placeholders = frozenset(_PLACEHOLDER.findall(source))
         _check_placeholders(file, placeholders, tool)
         _limit(file, definition, tool.ttl)
-        if own is not None:
-            _trace(definition, definition.get("QueryLanguage", "JSONPath"))
-        else:
+        language = definition.get("QueryLanguage", "JSONPath")
+        for state in _states(definition, language, TOGETHER):
+            _complete(file, state)
+        if own is None:
             definition["States"]["Run"]["TimeoutSeconds"] = math.ceil(tool.timeout.total_seconds())
         return cls(json.dumps(definition), placeholders)
 
@@ -67,25 +97,71 @@ def worker_timeout(tool: Tool) -> int:
     return math.ceil(min(tool.timeout + timedelta(seconds=5), LAMBDA_LIMIT).total_seconds())
 
 
-def _trace(machine: dict[str, Any], language: str) -> None:
-    """Hand the client's trace context to every step, so that no author has to.
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A state that calls `${worker}` or `${ask}`."""
 
-    Only where a state is written in JSONata: a JSONPath that finds nothing ends the execution.
+    name: str
+    state: dict[str, Any]
+    called: str
+    event: dict[str, Any] | None
+    """What it hands to the function, where that is written as an object."""
+    jsonata: bool
+    room: int
+    """Bytes that its output may have."""
+
+
+def _states(machine: dict[str, Any], language: str, share: int) -> Iterator[_State]:
+    """The states that call a function of the deployment, those within other states included.
+
+    `share` is what the outputs of the machine's states may have, put together by what is around it.
     """
-    for state in machine.get("States", {}).values():
+    for name, state in machine.get("States", {}).items():
         if not isinstance(state, dict):
             continue
-        arguments = state.get("Arguments")
-        if state.get("QueryLanguage", language) == "JSONata" and isinstance(arguments, dict):
-            if state.get("Resource") == f"${{{WORKER}}}":
-                arguments.setdefault("trace", TRACE)
-            elif arguments.get("FunctionName") == f"${{{WORKER}}}":
-                payload = arguments.get("Payload")
-                if isinstance(payload, dict):
-                    payload.setdefault("trace", TRACE)
-        for nested in (state.get("ItemProcessor"), *state.get("Branches", ())):
+        jsonata = state.get("QueryLanguage", language) == "JSONata"
+        called, event = _call(state, jsonata)
+        if called is not None:
+            room = max(LEAST_ROOM, min(STEP_ROOM, share))
+            yield _State(name, state, called, event, jsonata, room)
+        branches = state.get("Branches", ())
+        within = [(branch, share // len(branches)) for branch in branches]
+        # A Map of JSONPath may still call it Iterator.
+        within += [(state.get(key), min(MAP_ROOM, share)) for key in ("ItemProcessor", "Iterator")]
+        for nested, part in within:
             if isinstance(nested, dict):
-                _trace(nested, language)
+                yield from _states(nested, language, part)
+
+
+def _call(state: dict[str, Any], jsonata: bool) -> tuple[str | None, dict[str, Any] | None]:
+    """Which function a state calls, and with what."""
+    if state.get("Type") != "Task":
+        return None, None
+    event = state.get("Arguments" if jsonata else "Parameters")
+    called = _FUNCTIONS.get(str(state.get("Resource")))
+    if called is None and isinstance(event, dict):
+        called, event = _FUNCTIONS.get(str(event.get("FunctionName"))), event.get("Payload")
+    return called, event if isinstance(event, dict) else None
+
+
+def _complete(file: Path, state: _State) -> None:
+    """Add what a call needs: retries, the client's trace context, and how much it may return.
+
+    Where a state is written in JSONPath, no trace: a path that finds nothing ends the execution.
+    And nothing at all is added to an event that is one expression, or the state's input as it is.
+    """
+    state.state.setdefault("Retry", [RETRY])
+    if state.called == ASK:
+        if {"HeartbeatSeconds", "HeartbeatSecondsPath"} & set(state.state):
+            raise ValueError(
+                f"{file}: {state.name}: a state that asks cannot have HeartbeatSeconds: the server "
+                "sends heartbeats to see whether the state still waits; give it TimeoutSeconds"
+            )
+    elif state.event is not None:
+        if state.jsonata:
+            state.event.setdefault("trace", TRACE)
+        if state.room < STEP_ROOM and "room.$" not in state.event:
+            state.event.setdefault("room", state.room)
 
 
 def _check_placeholders(file: Path, placeholders: frozenset[str], tool: Tool) -> None:

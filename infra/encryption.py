@@ -1,9 +1,9 @@
 """What the stack's data is encrypted with: keys that AWS manages, or one KMS key for all of it.
 
 With a key (`-c encryption=customer`, or the ARN of one), it encrypts the tables and their stream,
-the queues, the events, the executions and the definitions of the state machines, the key of request
-states, the functions' environment, and the logs. Not the functions' code, which holds no data; not
-what API Gateway holds in flight, for which it takes no key.
+the bucket, the queues, the events, the executions and the definitions of the state machines, the
+key of request states, the functions' environment, and the logs. Not the functions' code, which
+holds no data; not what API Gateway holds in flight, for which it takes no key.
 
 Roles may use the key for the data of one service, and for nothing else.
 """
@@ -17,6 +17,7 @@ from aws_cdk import ArnFormat, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -69,6 +70,17 @@ class Encryption(Construct):
             "encryption_key": self.key,
         }
 
+    @property
+    def of_a_bucket(self) -> dict[str, Any]:
+        """What `s3.Bucket` is told. A bucket key spares a call to KMS for each object."""
+        if self.key is None:
+            return {"encryption": s3.BucketEncryption.S3_MANAGED}
+        return {
+            "encryption": s3.BucketEncryption.KMS,
+            "encryption_key": self.key,
+            "bucket_key_enabled": True,
+        }
+
     def encrypt_queue(self, queue: sqs.Queue) -> None:
         """Use the key for a queue that was made with SQS's own.
 
@@ -86,6 +98,12 @@ class Encryption(Construct):
         "DynamoDB encryption at rest: How it works").
         """
         self._allow(grantee, "dynamodb", "kms:Decrypt", "kms:DescribeKey")
+
+    def allow_using_objects(self, grantee: iam.IGrantable) -> None:
+        """Let it write and read objects (S3 user guide, "Using server-side encryption with AWS KMS
+        keys (SSE-KMS)", "Permissions").
+        """
+        self._allow(grantee, "s3", "kms:GenerateDataKey", "kms:Decrypt")
 
     def allow_sending(self, grantee: iam.IGrantable) -> None:
         """Let it send messages (SQS developer guide, "Key management": for the producer)."""

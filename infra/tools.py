@@ -22,6 +22,7 @@ from .definition import ASK, WORKER, Definition, worker_timeout
 from .functions import FunctionCode
 from .grants import allow_declared, role_of
 from .nag import acknowledge
+from .payloads import PayloadsBucket
 from .table import TasksTable
 
 
@@ -34,6 +35,7 @@ class ToolWorkflows(Construct):
         construct_id: str,
         code: FunctionCode,
         table: TasksTable,
+        payloads: PayloadsBucket,
         ask: AskFunction,
         catalogue: Catalogue,
         cell: str,
@@ -47,7 +49,7 @@ class ToolWorkflows(Construct):
         """The ARNs of the state machines that are made here."""
         for entry in catalogue.tools.values():
             if entry.task != "forbidden" and entry.state_machine_arn is None:
-                ToolWorkflow(self, entry.load(), self._name(entry.name), code, table, ask)
+                ToolWorkflow(self, entry.load(), self._name(entry.name), code, table, payloads, ask)
                 self.own.append(self._arn(entry.name))
         ask.allow_stop(self.executions)
 
@@ -96,6 +98,7 @@ class ToolWorkflow(Construct):
         name: str,
         code: FunctionCode,
         table: TasksTable,
+        payloads: PayloadsBucket,
         ask: AskFunction,
     ) -> None:
         super().__init__(scope, tool.name)
@@ -104,7 +107,7 @@ class ToolWorkflow(Construct):
         if ASK in definition.placeholders:
             functions[ASK] = ask.function
         if WORKER in definition.placeholders:
-            functions[WORKER] = self._worker(tool, code, table)
+            functions[WORKER] = self._worker(tool, code, table, payloads)
         arns = {name: function.function_arn for name, function in functions.items()}
         role = iam.Role(
             self, "StateMachineRole", assumed_by=iam.ServicePrincipal("states.amazonaws.com")
@@ -139,15 +142,22 @@ class ToolWorkflow(Construct):
             state_machine, "AwsSolutions-SF2", "Tracing is a fork's choice; it is charged per trace"
         )
 
-    def _worker(self, tool: Tool, code: FunctionCode, table: TasksTable) -> lambda_.Function:
+    def _worker(
+        self, tool: Tool, code: FunctionCode, table: TasksTable, payloads: PayloadsBucket
+    ) -> lambda_.Function:
         worker = code.function(
             Construct(self, "Worker"),
             "worker",
             description=f"Runs the tool {tool.name}",
-            environment={"TASKS_TABLE": table.name, "TOOL": tool.name},
+            environment={
+                "TASKS_TABLE": table.name,
+                "PAYLOADS_BUCKET": payloads.name,
+                "TOOL": tool.name,
+            },
             timeout=Duration.seconds(worker_timeout(tool)),
             memory_mb=tool.memory_mb,
         )
         table.grant(worker, "dynamodb:UpdateItem")
+        payloads.allow(worker, ["s3:GetObject", "s3:PutObject"], f"{tool.name}/")
         allow_declared(role_of(worker), tool.name, tool.permissions)
         return worker

@@ -5,7 +5,10 @@ Each tool has a worker of its own, with a role, a timeout and memory of its own.
     {"task": "c1-...", "input": {...}, "answers": {...}, "client_can": [...]}   a function tool
     {"task": "c1-...", "input": {...}, "step": "split"}                         a workflow's step
 
-and, when the client sent trace context, `"trace": {"traceparent": ...}` in both.
+and in both, `"trace": {"traceparent": ...}` when the client sent trace context. `"room"` is how
+many bytes a step's output may have, where that is less than usual; definitions that are older than
+this code do not tell. Large values of `input` and `answers` are pointers (`mcp_tasks.payloads`),
+which the tool gets whole.
 """
 
 from __future__ import annotations
@@ -16,38 +19,58 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools import Logger
 
 from mcp_tasks.deployment import Deployment
+from mcp_tasks.payloads.pointer import owner_of
 from mcp_tasks.protocol.trace import logged, trace_context
 from mcp_tasks.registry.context import TaskContext
 from mcp_tasks.registry.tool import FunctionTool, WorkflowTool
 from mcp_tasks.tasks.task import now_ms
-from mcp_tasks.workflows.steps import explain_to, guarded, report_to, run_function, run_step
+from mcp_tasks.workflows.failures import tried_again
+from mcp_tasks.workflows.steps import (
+    STEP_ROOM,
+    explain_to,
+    guarded,
+    report_to,
+    result_carried,
+    run_function,
+    run_step,
+)
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
 logger = Logger()
 deployment = Deployment(os.environ)
-entry = deployment.catalogue.tools.get(os.environ["TOOL"])
+TOOL = os.environ["TOOL"]
+entry = deployment.catalogue.tools.get(TOOL)
 
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> Any:
     """Run it, and return its output; a failure leaves under its own name, without its message."""
-    logger.append_keys(task_id=event["task"], tool=os.environ["TOOL"], step=event.get("step"))
+    logger.append_keys(task_id=event["task"], tool=TOOL, step=event.get("step"))
     logger.append_keys(**logged(trace_context(event.get("trace") or {})))
-    task = TaskContext(
-        task_id=event["task"],
-        answers=event.get("answers") or {},
-        client_can=frozenset(event.get("client_can") or ()),
-        on_report=report_to(deployment.rows, event["task"], now_ms),
-    )
+    owner = owner_of(TOOL, event["task"])
+    payloads = deployment.payloads
 
     def run() -> Any:
         tool = entry.load() if entry else None
+        with tried_again():
+            answers = payloads.whole(event.get("answers") or {}, owner)
+            given = payloads.whole(event["input"], owner)
+        task = TaskContext(
+            task_id=event["task"],
+            answers=answers,
+            client_can=frozenset(event.get("client_can") or ()),
+            on_report=report_to(deployment.rows, event["task"], now_ms),
+        )
         if isinstance(tool, FunctionTool):
-            return run_function(tool, event["input"], task)
+            output = run_function(tool, given, task)
+            with tried_again():
+                return result_carried(output, payloads, owner)
         if isinstance(tool, WorkflowTool):
-            return run_step(tool, event["step"], event["input"], task)
+            output = run_step(tool, event["step"], given, task)
+            with tried_again():
+                return payloads.fit(output, event.get("room") or STEP_ROOM, owner)
         raise LookupError(f"there is no tool {os.environ['TOOL']} in this deployment")
 
     output = guarded(run, logger, explain_to(deployment.rows, event["task"], now_ms))
