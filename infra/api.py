@@ -18,6 +18,7 @@ from .functions import FunctionCode
 from .gateway import Gateway
 from .grants import allow, allow_declared, allow_executions, role_of
 from .mailboxes import MailboxesTable
+from .payloads import PayloadsBucket
 from .settings import Settings
 from .state_key import StateKey
 from .table import TasksTable
@@ -52,6 +53,7 @@ class McpApi(Construct):
         table: TasksTable,
         mailboxes: MailboxesTable,
         callers: CallersTable,
+        payloads: PayloadsBucket,
         workflows: ToolWorkflows,
         catalogue: Catalogue,
         settings: Settings,
@@ -65,7 +67,7 @@ class McpApi(Construct):
             "api",
             description="Answers MCP requests",
             environment={
-                **server_environment(table, mailboxes, callers, settings, carrier),
+                **server_environment(table, mailboxes, callers, payloads, settings, carrier),
                 "STATE_MACHINE_PREFIX": workflows.arn_prefix,
                 "STATE_KEY_SECRET": state_key.arn,
             },
@@ -81,14 +83,18 @@ class McpApi(Construct):
         )
         mailboxes.grant(function, *LISTENING)
         callers.grant(function, *COUNTING)
-        # SendTaskSuccess is checked against the token's state machine, though the authorization
-        # reference lists no resource for it; the CDK's `grant_task_response` relies on it, too.
+        payloads.allow(function, ["s3:GetObject", "s3:PutObject"], "")
+        # Answers to tokens are checked against the token's state machine, though the authorization
+        # reference lists no resource for them; the CDK's `grant_task_response` relies on it, too.
         allow(
             function,
-            ["states:StartExecution", "states:SendTaskSuccess"],
+            ["states:StartExecution", "states:SendTaskSuccess", "states:SendTaskHeartbeat"],
             workflows.state_machines,
         )
-        allow_executions(function, ["states:StopExecution"], workflows.executions)
+        allow_executions(
+            function, ["states:DescribeExecution", "states:StopExecution"], workflows.executions
+        )
+        code.encryption.allow_reading_executions(function, workflows.own)
         self._allow_what_runs_here(function, catalogue)
         state_key.allow_reading(function)
         self.gateway = Gateway(
@@ -110,6 +116,7 @@ def server_environment(
     table: TasksTable,
     mailboxes: MailboxesTable,
     callers: CallersTable,
+    payloads: PayloadsBucket,
     settings: Settings,
     carrier: Carrier,
 ) -> dict[str, str]:
@@ -118,6 +125,7 @@ def server_environment(
         "TASKS_TABLE": table.name,
         "MAILBOXES_TABLE": mailboxes.name,
         "CALLERS_TABLE": callers.name,
+        "PAYLOADS_BUCKET": payloads.name,
         "CELL": settings.cell,
         "SERVER_NAME": settings.stack,
         "SERVER_VERSION": VERSION,

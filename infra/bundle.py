@@ -34,7 +34,7 @@ REQUIREMENTS = FUNCTIONS / "requirements.txt"
 CACHE = ROOT / ".local" / "bundles"
 MANYLINUX = (*(f"manylinux_2_{minor}" for minor in range(34, 16, -1)), "manylinux2014")
 """What wheels may ask for, best first: Amazon Linux 2023 has glibc 2.34."""
-HANDLERS = ("api", "authorize", "worker", "ask", "finish", "publish", "deliver")
+HANDLERS = ("api", "authorize", "worker", "ask", "finish", "publish", "deliver", "sweep")
 IGNORED = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 
 

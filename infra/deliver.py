@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from .dead_letters import DeadLetterQueue
-from .events import TaskEvents
+from .events import RULE_TRIES, RULE_TRIES_FOR, TaskEvents
 from .functions import FunctionCode
 from .grants import allow
 from .mailboxes import MailboxesTable
@@ -19,8 +20,10 @@ VISIBILITY = Duration.seconds(6 * TIMEOUT.to_seconds())
 """Six times the function's timeout, for what Lambda tries again when it is throttled (Lambda
 developer guide, "Using Lambda with Amazon SQS")."""
 MAX_RECEIVES = 1000
-"""SQS's limit: of a delivery that fails every time, more than eight hours."""
+"""SQS's limit: of a delivery that fails every time, more than eight hours. Each message comes back
+when its own visibility timeout is over; there is no jitter to choose."""
 RETENTION = Duration.days(1)
+LATE = Duration.minutes(1)
 
 
 class DeliverFunction(Construct):
@@ -57,14 +60,28 @@ class DeliverFunction(Construct):
             ),
         )
         code.encryption.encrypt_queue(queue)
+        age = queue.metric_approximate_age_of_oldest_message(
+            period=Duration.minutes(1), statistic="Maximum"
+        )
+        age.create_alarm(
+            self,
+            "Late",
+            alarm_description="Changes of tasks are delivered more than a minute late",
+            threshold=LATE.to_seconds(),
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
+            evaluation_periods=1,
+            # Nothing changes. What nobody receives for a day is in no dead-letter queue, either.
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
+        undelivered.replay_to_queue(queue)
         task_events.on_change(
             self,
             "TaskChanged",
             targets.SqsQueue(
                 queue,
                 dead_letter_queue=undelivered,
-                max_event_age=Duration.hours(24),
-                retry_attempts=185,
+                max_event_age=RULE_TRIES_FOR,
+                retry_attempts=RULE_TRIES,
             ),
         )
         function = code.function(

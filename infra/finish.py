@@ -5,17 +5,20 @@ from __future__ import annotations
 from aws_cdk import Duration
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
-from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from .dead_letters import DeadLetterQueue
+from .events import RULE_TRIES, RULE_TRIES_FOR
 from .functions import FunctionCode
 from .grants import allow_executions
 from .nag import acknowledge
+from .payloads import PayloadsBucket
 from .table import TasksTable
 from .tools import ToolWorkflows
 
 ENDS = ["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"]
+THROTTLED_FOR = Duration.hours(6)
+"""Lambda's longest."""
 
 
 class FinishFunction(Construct):
@@ -27,6 +30,7 @@ class FinishFunction(Construct):
         construct_id: str,
         code: FunctionCode,
         table: TasksTable,
+        payloads: PayloadsBucket,
         workflows: ToolWorkflows,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -43,27 +47,17 @@ class FinishFunction(Construct):
             self,
             "finish",
             description="Ends a task when its execution has ended",
-            environment={"TASKS_TABLE": table.name},
+            environment={"TASKS_TABLE": table.name, "PAYLOADS_BUCKET": payloads.name},
             timeout=Duration.seconds(30),
+            # It checks a workflow's output, which may be large, against the tool's result type.
+            memory_mb=1024,
         )
         table.grant(function, "dynamodb:GetItem", "dynamodb:UpdateItem")
+        payloads.allow(function, ["s3:GetObject", "s3:PutObject"], "")
         allow_executions(function, ["states:DescribeExecution"], workflows.executions)
         code.encryption.allow_reading_executions(function, workflows.own)
-        undelivered.allow_sending(function)
-        # The function failed three times: throttled, or a fault of ours. (The CDK's own destination
-        # construct would allow more than to send.)
-        lambda_.CfnEventInvokeConfig(
-            self,
-            "OnFailure",
-            function_name=function.function_name,
-            qualifier="$LATEST",
-            maximum_retry_attempts=2,
-            destination_config=lambda_.CfnEventInvokeConfig.DestinationConfigProperty(
-                on_failure=lambda_.CfnEventInvokeConfig.OnFailureProperty(
-                    destination=undelivered.queue_arn
-                )
-            ),
-        )
+        # The function failed three times: throttled, or a fault of ours.
+        undelivered.keep_failed_calls(self, function, THROTTLED_FOR)
         events.Rule(
             self,
             "ExecutionEnded",
@@ -82,8 +76,8 @@ class FinishFunction(Construct):
                 targets.LambdaFunction(
                     function,
                     dead_letter_queue=undelivered,
-                    max_event_age=Duration.hours(24),
-                    retry_attempts=185,
+                    max_event_age=RULE_TRIES_FOR,
+                    retry_attempts=RULE_TRIES,
                 )
             ],
         )

@@ -11,6 +11,7 @@ from .carrier import STREAMED
 from .functions import FunctionCode
 from .gateway import Gateway
 from .mailboxes import MailboxesTable
+from .payloads import PayloadsBucket
 from .settings import Settings
 from .table import TasksTable
 
@@ -30,6 +31,7 @@ class ListenApi(Construct):
         table: TasksTable,
         mailboxes: MailboxesTable,
         callers: CallersTable,
+        payloads: PayloadsBucket,
         settings: Settings,
         authorizer: Authorizer | None,
     ) -> None:
@@ -39,13 +41,14 @@ class ListenApi(Construct):
             self,
             "api",
             description="Answers MCP listens as a stream",
-            environment=server_environment(table, mailboxes, callers, settings, STREAMED),
+            environment=server_environment(table, mailboxes, callers, payloads, settings, STREAMED),
             timeout=STREAMED.timeout,
             memory_mb=512,
         )
         table.grant(function, "dynamodb:GetItem", "dynamodb:BatchGetItem")
         mailboxes.grant(function, *LISTENING)
         callers.grant(function, "dynamodb:GetItem", "dynamodb:UpdateItem")
+        payloads.allow(function, ["s3:GetObject"], "")
         self.gateway = Gateway(
             self,
             f"{settings.stack}-listens",

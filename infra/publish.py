@@ -20,7 +20,8 @@ PARALLEL_BATCHES = 10
 """Of one shard, which is Lambda's limit. Changes of one task stay in their order: DynamoDB keeps
 its records together by key."""
 GIVE_UP_AFTER = Duration.hours(1)
-"""What cannot be published holds up its shard's other tasks until then."""
+"""What cannot be published holds up its shard's other tasks until then. Lambda chooses when it
+tries again, and ever more seldom."""
 LATE = Duration.minutes(1)
 
 
@@ -59,6 +60,7 @@ class PublishFunction(Construct):
         )
         acknowledge(unpublished, "AwsSolutions-SQS3", "A dead-letter queue itself, of a stream")
         unpublished.allow_sending(function)
+        unpublished.replay_to_function(function)
         lambda_.CfnEventSourceMapping(
             self,
             "Changes",

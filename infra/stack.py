@@ -20,9 +20,11 @@ from .finish import FinishFunction
 from .functions import FunctionCode
 from .listens import ListenApi
 from .mailboxes import MailboxesTable
+from .payloads import PayloadsBucket
 from .publish import PublishFunction
 from .routing import Routing
 from .settings import Settings
+from .sweep import SweepFunction
 from .table import TasksTable
 from .tools import ToolWorkflows
 
@@ -39,9 +41,13 @@ class McpTasksStack(Stack):
         table = TasksTable(self, "Tasks", encryption)
         mailboxes = MailboxesTable(self, "Mailboxes", encryption)
         callers = CallersTable(self, "Callers", encryption)
+        payloads = PayloadsBucket(self, "Payloads", encryption, settings.max_ttl)
         ask = AskFunction(self, "Ask", code, table)
-        workflows = ToolWorkflows(self, "Tools", code, table, ask, catalogue, settings.cell)
-        FinishFunction(self, "Finish", code, table, workflows)
+        workflows = ToolWorkflows(
+            self, "Tools", code, table, payloads, ask, catalogue, settings.cell
+        )
+        FinishFunction(self, "Finish", code, table, payloads, workflows)
+        SweepFunction(self, "Sweep", code, table, payloads, workflows)
         task_events = TaskEvents(self, "Events", encryption)
         PublishFunction(self, "Publish", code, table, task_events)
         DeliverFunction(self, "Deliver", code, mailboxes, task_events)
@@ -55,6 +61,7 @@ class McpTasksStack(Stack):
             table,
             mailboxes,
             callers,
+            payloads,
             workflows,
             catalogue,
             settings,
@@ -63,7 +70,7 @@ class McpTasksStack(Stack):
         gateway = listens = api.gateway
         if settings.listens_apart:
             listens = ListenApi(
-                self, "Listens", code, table, mailboxes, callers, settings, authorizer
+                self, "Listens", code, table, mailboxes, callers, payloads, settings, authorizer
             ).gateway
             CfnOutput(self, "ListensApiId", value=listens.rest_api_id)
         if settings.domain:
@@ -73,6 +80,7 @@ class McpTasksStack(Stack):
         CfnOutput(self, "ApiId", value=gateway.rest_api_id)
         CfnOutput(self, "Stage", value=gateway.stage)
         CfnOutput(self, "TasksTable", value=table.name)
+        CfnOutput(self, "PayloadsBucket", value=payloads.name, description="Outlives the stack")
         CfnOutput(self, "EventBus", value=task_events.name, description="Hears every change")
         if settings.auth == "none" and settings.profile.auth != "none":
             Annotations.of(self).add_warning_v2(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from aws_cdk import RemovalPolicy
@@ -9,6 +10,8 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
+
+from mcp_tasks.tasks.due import INDEX
 
 from .encryption import Encryption
 from .grants import allow
@@ -41,13 +44,25 @@ class Table(Construct):
         return self.table.table_name
 
     def grant(self, grantee: iam.IGrantable, *actions: str) -> None:
-        """Allow single actions on the table's items, for instance `dynamodb:GetItem`."""
-        self.table.grant(grantee, *actions)
+        """Allow single actions on the table's items, for instance `dynamodb:GetItem`.
+
+        The CDK's own `grant` would allow them on every index as well.
+        """
+        self._allow(grantee, actions, self.table.table_arn)
+
+    def _allow(self, grantee: iam.IGrantable, actions: Sequence[str], resource: str) -> None:
+        grantee.grant_principal.add_to_principal_policy(
+            iam.PolicyStatement(actions=list(actions), resources=[resource])
+        )
         self._encryption.allow_using_tables(grantee)
 
 
 class TasksTable(Table):
-    """One row per task, recoverable, with a stream of changes."""
+    """One row per task, recoverable, with a stream of changes and an index of what is due.
+
+    The index holds a row's key, and only while somebody may have to look at the row again
+    (`mcp_tasks.tasks.due`): of tasks that are over, it knows nothing.
+    """
 
     def __init__(self, scope: Construct, construct_id: str, encryption: Encryption) -> None:
         super().__init__(
@@ -59,6 +74,16 @@ class TasksTable(Table):
             # Both, because a write that clients cannot see is told by what it left as it was.
             stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
         )
+        self.table.add_global_secondary_index(
+            index_name=INDEX,
+            partition_key=dynamodb.Attribute(name="dueShard", type=dynamodb.AttributeType.STRING),
+            sort_key=dynamodb.Attribute(name="dueAt", type=dynamodb.AttributeType.NUMBER),
+            projection_type=dynamodb.ProjectionType.KEYS_ONLY,
+        )
+
+    def allow_finding_due(self, grantee: iam.IGrantable) -> None:
+        """Let it ask which rows are due."""
+        self._allow(grantee, ["dynamodb:Query"], f"{self.table.table_arn}/index/{INDEX}")
 
     @property
     def stream_arn(self) -> str:

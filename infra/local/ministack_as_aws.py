@@ -1,4 +1,4 @@
-"""MiniStack, as a process that is in three things more like AWS, of the version that
+"""MiniStack, as a process that is in a few things more like AWS, of the version that
 infra/local/requirements.txt pins.
 
 With AUTH=true, MiniStack checks the signature and the identity policies of every call to an AWS
@@ -15,8 +15,12 @@ Two things it judges otherwise than AWS, and functions would be denied what thei
   perform: states:SendTaskFailure on resource: arn:aws:states:...:stateMachine:..."), which the
   emulator does not know; it would ask for `*`.
 
-And it ends the process of a function that raises something, where Lambda goes on with it: each
-request that an authorizer refuses would cost a cold start.
+Two it does to the processes of functions. It ends that of a function that raises something, where
+Lambda goes on with it: each request that an authorizer refuses would cost a cold start. And when
+one does not start, it ends all others of the same function, which may be starting, too.
+
+And it overlooks that a function has failed which a state calls to wait for a token: the state would
+wait for ever, where on AWS it fails, and is retried with another token.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ from ministack import app  # type: ignore[import-not-found]
 from ministack.core import iam_actions, lambda_runtime  # type: ignore[import-not-found]
 from ministack.services import stepfunctions  # type: ignore[import-not-found]
 
+_call_lambda = stepfunctions._call_lambda
 _execute_task = stepfunctions._execute_task
 _extract_resource_arn = iam_actions.extract_resource_arn
 _invoke_with_callback = stepfunctions._invoke_with_callback
@@ -45,9 +50,16 @@ REAP_SECONDS = 2.0
 
 _spared: ContextVar[list[Any] | None] = ContextVar("_spared", default=None)
 """The processes that would have been ended in the call that is being made."""
-_state_machine: ContextVar[str] = ContextVar("state_machine")
+_context: ContextVar[dict[str, Any]] = ContextVar("_context")
+"""The context object (`$states.context`) of the state that is executed."""
+_handed_out: ContextVar[str | None] = ContextVar("_handed_out", default=None)
+"""The task token that a function is called with, or waited for."""
 _state_machines: dict[str, str] = {}
 """Task token -> the ARN of its state machine, also when it is used up."""
+
+
+class HandOutError(Exception):
+    """A function that was to get a token has failed. Not an error that the emulator overlooks."""
 
 
 # Permissions
@@ -60,14 +72,42 @@ def pin_request_origin(source_ip: str, secure_transport: bool) -> None:
 
 def execute_task(state: Any, raw_input: Any, execution: Any, context: Any) -> Any:
     """Execute a task state; note whose it is."""
-    _state_machine.set(context["StateMachine"]["Id"])
+    _context.set(context)
     return _execute_task(state, raw_input, execution, context)
 
 
 def invoke_with_callback(resource: Any, input_data: Any, token: str, state: Any) -> Any:
-    """Call what will answer to a token, and wait for the answer; note whose the token is."""
-    _state_machines[token] = _state_machine.get()
-    return _invoke_with_callback(resource, input_data, token, state)
+    """Call what will answer to a token, and wait for the answer; note whose the token is.
+
+    When either fails, nobody waits for the token any more, and a retry hands out another.
+    """
+    context = _context.get()
+    _state_machines[token] = context["StateMachine"]["Id"]
+    before = _handed_out.set(token)
+    try:
+        return _invoke_with_callback(resource, input_data, token, state)
+    except Exception as error:
+        context["Task"] = {"Token": stepfunctions.new_uuid()}
+        if isinstance(error, HandOutError):
+            raise stepfunctions._ExecutionError(*error.args) from None
+        raise
+    finally:
+        _handed_out.reset(before)
+
+
+def call_lambda(function: Any, event: Any) -> Any:
+    """Call a function for a state; if it was given a token, it fails unless that was answered."""
+    try:
+        return _call_lambda(function, event)
+    except stepfunctions._ExecutionError as error:
+        token = _handed_out.get()
+        waiting = stepfunctions._task_tokens.pop(token, None)
+        if waiting is None:
+            raise
+        if waiting["event"].is_set():
+            stepfunctions._task_tokens[token] = waiting
+            raise
+        raise HandOutError(error.error, error.cause) from None
 
 
 def extract_resource_arn(service: str, *request: Any) -> str:
@@ -103,6 +143,9 @@ def invoke(worker: Any, *request: Any, **options: Any) -> Any:
     token = _spared.set(processes)
     try:
         response = _invoke(worker, *request, **options)
+    except Exception as error:  # it did not start
+        response = {"status": "error", "error": str(error), "cold_start": True, "log": ""}
+        processes, worker._proc = [], None
     finally:
         _spared.reset(token)
     for process in processes:
@@ -117,6 +160,7 @@ def invoke(worker: Any, *request: Any, **options: Any) -> Any:
 if __name__ == "__main__":
     app.pin_request_origin = pin_request_origin
     iam_actions.extract_resource_arn = extract_resource_arn
+    stepfunctions._call_lambda = call_lambda
     stepfunctions._execute_task = execute_task
     stepfunctions._invoke_with_callback = invoke_with_callback
     lambda_runtime._signal = signal

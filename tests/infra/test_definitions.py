@@ -14,9 +14,13 @@ import pytest
 from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
 from pydantic import BaseModel
 
-from infra.definition import Definition, worker_timeout
+from infra.definition import LEAST_ROOM, MAP_ROOM, TOGETHER, Definition, worker_timeout
 from mcp_tasks import tool, workflow_tool
+from mcp_tasks.payloads.fitting import MOST, size
+from mcp_tasks.payloads.pointer import Payload, owner_of
 from mcp_tasks.registry.tool import DECLARATION, Tool
+from mcp_tasks.workflows.failures import UNAVAILABLE
+from mcp_tasks.workflows.steps import STEP_ROOM
 from tests.infra.assembly import Assembly, expressions
 
 ENDS = ("Succeed", "Fail")
@@ -32,7 +36,8 @@ def _levels(definition: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The definition, and the sub-workflows of its Map and Parallel states."""
     yield definition
     for state in definition["States"].values():
-        for inner in (*state.get("Branches", ()), *filter(None, [state.get("ItemProcessor")])):
+        processors = [state.get("ItemProcessor"), state.get("Iterator")]
+        for inner in (*state.get("Branches", ()), *filter(None, processors)):
             yield from _levels(inner)
 
 
@@ -207,6 +212,14 @@ def _steps(definition: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 yield arguments["Payload"]
 
 
+def _tasks(definition: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The Task states of a definition, those of sub-workflows included."""
+    for level in _levels(definition):
+        for name, state in level["States"].items():
+            if state["Type"] == "Task":
+                yield name, state
+
+
 def _deployed(tmp_path: Path, definition: dict[str, Any]) -> dict[str, Any]:
     flow = _workflow(tmp_path, json.dumps(definition), steps=[_step])
     deployed: dict[str, Any] = json.loads(Definition.of(flow).text)
@@ -290,6 +303,8 @@ def test_where_a_trace_cannot_be_written_a_definition_is_left_alone(
     """In JSONPath, a path that finds nothing ends the execution."""
     deployed = _deployed(tmp_path, definition)
     assert deployed.pop("TimeoutSeconds")
+    for _, state in _tasks(deployed):
+        state.pop("Retry", None)
     assert deployed == definition
 
 
@@ -299,6 +314,166 @@ def test_an_author_s_own_trace_is_kept(tmp_path: Path, state: dict[str, Any]) ->
     (own,) = _steps(definition)
     own["trace"] = {"traceparent": "mine"}
     assert list(_steps(_deployed(tmp_path, definition))) == [own]
+
+
+# retries
+
+ASK: Final = {
+    "Type": "Task",
+    "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken",
+    "Arguments": {"FunctionName": "${ask}", "Payload": {"task": "t"}},
+    "End": True,
+}
+BY_PATH: Final = {"Type": "Task", "Resource": "${worker}", "End": True}
+INVOKE_BY_PATH: Final = {
+    "Type": "Task",
+    "Resource": "arn:aws:states:::lambda:invoke",
+    "Parameters": {"FunctionName": "${worker}", "Payload.$": "$"},
+    "End": True,
+}
+ONE_EXPRESSION: Final = {**WORKER, "Arguments": "{% $states.input %}", **LANGUAGE}
+
+
+def _map(machine: dict[str, Any], key: str = "ItemProcessor") -> dict[str, Any]:
+    return {"Type": "Map", key: machine, "End": True}
+
+
+def _parallel(*branches: dict[str, Any]) -> dict[str, Any]:
+    return {"Type": "Parallel", "Branches": list(branches), "End": True}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize(
+    "state",
+    [
+        {**WORKER, **LANGUAGE},
+        {**INVOKE, **LANGUAGE},
+        {**ASK, **LANGUAGE},
+        BY_PATH,
+        INVOKE_BY_PATH,
+        ONE_EXPRESSION,
+    ],
+    ids=["direct", "invoke", "ask", "JSONPath", "JSONPath, invoke", "one expression"],
+)
+def test_a_call_that_lambda_did_not_take_is_repeated(
+    tmp_path: Path, state: dict[str, Any], nested: bool
+) -> None:
+    """Step Functions developer guide, "Handle transient Lambda service exceptions"."""
+    deployed = _deployed(tmp_path, _machine(_map(_machine(state)) if nested else state))
+    ((_, found),) = _tasks(deployed)
+    (retry,) = found["Retry"]
+    assert set(retry["ErrorEquals"]) == {
+        "Lambda.TooManyRequestsException",
+        "Lambda.ServiceException",
+        "Lambda.AWSLambdaException",
+        "Lambda.SdkClientException",
+        UNAVAILABLE,
+    }, "and no error of the tool's own"
+    assert retry["JitterStrategy"] == "FULL"
+    assert 3 <= retry["MaxAttempts"] <= 20
+    assert retry["MaxDelaySeconds"] <= 60
+
+
+@pytest.mark.parametrize("own", [[], [{"ErrorEquals": ["Mine"]}]], ids=["none", "one"])
+def test_an_author_s_own_retries_are_kept(tmp_path: Path, own: list[dict[str, Any]]) -> None:
+    deployed = _deployed(tmp_path, _machine({**WORKER, "Retry": own}, **LANGUAGE))
+    assert deployed["States"]["S"]["Retry"] == own
+
+
+def test_every_call_of_a_deployment_is_repeated(on_aws: Assembly, fork: Assembly) -> None:
+    for path, machine in _machines(on_aws, fork):
+        for name, state in _tasks(json.loads(machine["DefinitionString"])):
+            assert state["Retry"], f"{path}: {name}"
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"Type": "Task", "Resource": "arn:aws:states:::sns:publish", "End": True},
+        {"Type": "Pass", "Parameters": {"FunctionName": "${worker}"}, "End": True},
+        {"Type": "Wait", "Seconds": 1, "End": True},
+    ],
+    ids=lambda state: state["Type"],
+)
+def test_a_state_that_calls_neither_function_is_left_alone(
+    tmp_path: Path, state: dict[str, Any]
+) -> None:
+    assert _deployed(tmp_path, _machine(state))["States"] == {"S": state}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("name", ["HeartbeatSeconds", "HeartbeatSecondsPath"])
+def test_a_state_that_asks_has_no_heartbeats_of_its_own(
+    tmp_path: Path, name: str, nested: bool
+) -> None:
+    """The server sends some, to see whether it still waits: they would decide when it ends."""
+    branch = {"StartAt": "Ask them", "States": {"Ask them": {**ASK, **LANGUAGE, name: 9}}}
+    refusal = r"workflow\.asl\.json: Ask them: .*HeartbeatSeconds.*TimeoutSeconds"
+    with pytest.raises(ValueError, match=refusal):
+        _deployed(tmp_path, _machine(_parallel(branch)) if nested else branch)
+
+
+def test_a_step_may_have_heartbeats(tmp_path: Path) -> None:
+    deployed = _deployed(tmp_path, _machine({**WORKER, "HeartbeatSeconds": 9}, **LANGUAGE))
+    assert deployed["States"]["S"]["HeartbeatSeconds"] == 9
+
+
+# how large an output may be
+
+
+@pytest.mark.parametrize(
+    ("state", "room"),
+    [
+        (WORKER, None),
+        (_map(_machine(WORKER)), MAP_ROOM),
+        (_map(_machine(INVOKE)), MAP_ROOM),
+        (_parallel(*[_machine(WORKER)] * 3), None),
+        (_parallel(*[_machine(WORKER)] * 4), TOGETHER // 4),
+        (_parallel(*[_machine(WORKER)] * 40), TOGETHER // 40),
+        (_map(_machine(_parallel(*[_machine(WORKER)] * 2))), MAP_ROOM // 2),
+        (_map(_machine(_parallel(*[_machine(WORKER)] * 40))), LEAST_ROOM),
+        (_parallel(*[_machine(_map(_machine(WORKER)))] * 2), MAP_ROOM),
+        (_map(_machine({**WORKER, "Arguments": {"step": "one", "room": 7}})), 7),
+    ],
+    ids=[
+        *("top", "Map", "Map, invoke", "3 branches", "4 branches", "40 branches"),
+        *("branches in a Map", "40 branches in a Map", "Maps in branches", "own"),
+    ],
+)
+def test_outputs_that_are_put_together_have_room_for_each_other(
+    tmp_path: Path, state: dict[str, Any], room: int | None
+) -> None:
+    """Step Functions carries 256 KiB (developer guide, "Quotas")."""
+    steps = list(_steps(_deployed(tmp_path, _machine(state, **LANGUAGE))))
+    assert steps
+    assert [arguments.get("room") for arguments in steps] == [room] * len(steps)
+
+
+@pytest.mark.parametrize("key", ["ItemProcessor", "Iterator"])
+def test_a_jsonpath_step_in_a_map_has_its_room_too(tmp_path: Path, key: str) -> None:
+    """A number is no path that could find nothing."""
+    state = {**BY_PATH, "Parameters": {"step": "one"}}
+    ((_, found),) = _tasks(_deployed(tmp_path, _machine(_map(_machine(state), key))))
+    assert found["Parameters"] == {"step": "one", "room": MAP_ROOM}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [BY_PATH, INVOKE_BY_PATH, {**BY_PATH, "Parameters": {"room.$": "$.room"}}, ONE_EXPRESSION],
+    ids=["the state's input", "a path", "own", "one expression"],
+)
+def test_where_a_room_cannot_be_written_an_event_is_left_alone(
+    tmp_path: Path, state: dict[str, Any]
+) -> None:
+    ((_, found),) = _tasks(_deployed(tmp_path, _machine(_map(_machine(state)))))
+    assert found.pop("Retry")
+    assert found == state
+
+
+def test_a_room_is_room_for_a_pointer() -> None:
+    owner = owner_of("t" * 64, f"{'c' * 16}-{'0' * 32}")
+    pointer = Payload(f"{owner}/{'f' * 32}", MOST, MOST).as_json()
+    assert size(pointer) < LEAST_ROOM < MAP_ROOM < STEP_ROOM < TOGETHER < 256 * 1024
 
 
 @pytest.mark.parametrize(

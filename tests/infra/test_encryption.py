@@ -20,12 +20,19 @@ MACHINES = [state_machine(f"mcp-tasks-{name}") for name in ("profile_dataset", "
 TABLES = {"kms:Decrypt", "kms:DescribeKey"}
 SENDING = {"kms:Decrypt", "kms:GenerateDataKey"}
 
-KEY_OF: dict[str, tuple[str, ...]] = {
+KEY_OF: dict[str, tuple[str | int, ...]] = {
     "AWS::DynamoDB::Table": ("SSESpecification", "KMSMasterKeyId"),
     "AWS::SQS::Queue": ("KmsMasterKeyId",),
     "AWS::Events::EventBus": ("KmsKeyIdentifier",),
     "AWS::Lambda::Function": ("KmsKeyArn",),
     "AWS::Logs::LogGroup": ("KmsKeyId",),
+    "AWS::S3::Bucket": (
+        "BucketEncryption",
+        "ServerSideEncryptionConfiguration",
+        0,
+        "ServerSideEncryptionByDefault",
+        "KMSMasterKeyID",
+    ),
     "AWS::SecretsManager::Secret": ("KmsKeyId",),
     "AWS::StepFunctions::StateMachine": ("EncryptionConfiguration", "KmsKeyId"),
 }
@@ -48,6 +55,9 @@ WITHOUT_DATA = {
     "AWS::Lambda::EventSourceMapping",
     "AWS::Lambda::Permission",
     "AWS::SQS::QueuePolicy",
+    "AWS::S3::BucketPolicy",
+    "AWS::Scheduler::Schedule",
+    "AWS::Scheduler::ScheduleGroup",
 }
 """Resource types that hold no data of callers, or none at rest that takes a key."""
 
@@ -62,18 +72,31 @@ def context_of(*machines: str, key: str = "<Encryption/Key.Arn>") -> str:
 
 
 USES: dict[str, Grants] = {
-    "Api/Role": {via("dynamodb"): TABLES, via("secretsmanager"): {"kms:Decrypt"}},
-    "Listens/Role": {via("dynamodb"): TABLES},
+    "Api/Role": {
+        via("dynamodb"): TABLES,
+        via("s3"): SENDING,
+        via("secretsmanager"): {"kms:Decrypt"},
+        context_of(*MACHINES): {"kms:Decrypt"},
+    },
+    "Listens/Role": {via("dynamodb"): TABLES, via("s3"): SENDING},
     "Ask/Role": {via("dynamodb"): TABLES},
     "Finish/Role": {
         via("dynamodb"): TABLES,
+        via("s3"): SENDING,
         context_of(*MACHINES): {"kms:Decrypt"},
         via("sqs"): SENDING,
     },
+    "Sweep/Role": {
+        via("dynamodb"): TABLES,
+        via("s3"): SENDING,
+        context_of(*MACHINES): {"kms:Decrypt"},
+        via("sqs"): SENDING,
+    },
+    "Sweep/ScheduleRole": {via("sqs"): SENDING},
     "Publish/Role": {via("dynamodb"): TABLES, via("sqs"): SENDING},
     "Deliver/Role": {via("dynamodb"): TABLES, via("sqs"): {"kms:Decrypt"}},
-    "Tools/profile_dataset/Worker/Role": {via("dynamodb"): TABLES},
-    "Tools/simulate_savings/Worker/Role": {via("dynamodb"): TABLES},
+    "Tools/profile_dataset/Worker/Role": {via("dynamodb"): TABLES, via("s3"): SENDING},
+    "Tools/simulate_savings/Worker/Role": {via("dynamodb"): TABLES, via("s3"): SENDING},
     "Tools/profile_dataset/StateMachineRole": {context_of(MACHINES[0]): SENDING},
     "Tools/simulate_savings/StateMachineRole": {context_of(MACHINES[1]): SENDING},
     "Authorizer/Role": {},
@@ -101,7 +124,7 @@ def _keys(assembly: Assembly) -> dict[str, Any]:
         for path, properties in assembly.resources(kind).items():
             value: Any = properties
             for name in where:
-                value = value.get(name) if value else None
+                value = value and (value[name] if isinstance(name, int) else value.get(name))
             found[path] = value
     return found
 
@@ -207,7 +230,26 @@ def test_the_key_opens_nothing_to_rules_of_others(
 ) -> None:
     """Told of a queue's key, the CDK would name the account in place of the rule."""
     kind = "AWS::SQS::QueuePolicy"
-    assert with_own_key.resources(kind) == behind_a_domain.resources(kind)
+    found = with_own_key.resources(kind)
+    found.pop("Events/Undecrypted/Policy")
+    assert found == behind_a_domain.resources(kind)
+
+
+def test_the_bus_keeps_what_it_cannot_decrypt_and_only_it_may_send_there(
+    with_own_key: Assembly,
+) -> None:
+    """EventBridge user guide, "Using dead-letter queues to capture encrypted event errors"."""
+    bus = with_own_key.resources("AWS::Events::EventBus")["Events/Bus"]
+    assert bus["DeadLetterConfig"] == {"Arn": "<Events/Undecrypted.Arn>"}
+    policy = with_own_key.resources("AWS::SQS::QueuePolicy")["Events/Undecrypted/Policy"]
+    _, allow = policy["PolicyDocument"]["Statement"]
+    assert allow == {
+        "Action": "sqs:SendMessage",
+        "Condition": {"ArnEquals": {"aws:SourceArn": BUS}},
+        "Effect": "Allow",
+        "Principal": {"Service": "events.amazonaws.com"},
+        "Resource": "<Events/Undecrypted.Arn>",
+    }
 
 
 def test_a_given_key_is_used_and_left_as_it_is(with_given_key: Assembly, on_aws: Assembly) -> None:

@@ -95,7 +95,12 @@ def test_nothing_else_calls_a_function(fork: Assembly) -> None:
     }
 
 
-DEAD_LETTERS = ["Finish/Undelivered", "Publish/Unpublished", "Deliver/Undelivered"]
+DEAD_LETTERS = [
+    "Finish/Undelivered",
+    "Publish/Unpublished",
+    "Deliver/Undelivered",
+    "Sweep/Failed",
+]
 
 
 @pytest.mark.parametrize("queue", DEAD_LETTERS)
@@ -123,13 +128,28 @@ def test_changes_that_are_published_late_ring(on_aws: Assembly) -> None:
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 60_000)
 
 
+def test_changes_that_are_delivered_late_ring(on_aws: Assembly) -> None:
+    """Long before they were received so often that they are in the dead-letter queue."""
+    alarm = on_aws.resources("AWS::CloudWatch::Alarm")["Deliver/Late"]
+    assert (alarm["Namespace"], alarm["MetricName"]) == (
+        "AWS/SQS",
+        "ApproximateAgeOfOldestMessage",
+    )
+    assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": "<Deliver/Queue.QueueName>"}]
+    assert (alarm["Statistic"], alarm["Period"], alarm["EvaluationPeriods"]) == ("Maximum", 60, 1)
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 60)
+
+
 def test_an_alarm_is_quiet_when_nothing_happens_and_tells_nobody_by_itself(
     on_aws: Assembly,
 ) -> None:
     alarms = on_aws.resources("AWS::CloudWatch::Alarm")
-    assert set(alarms) == {"Publish/Late", *(f"{queue}/Alarm" for queue in DEAD_LETTERS)}
+    of_queues = [f"{queue}/Alarm" for queue in DEAD_LETTERS]
+    assert set(alarms) == {"Publish/Late", "Deliver/Late", "Sweep/Idle", *of_queues}
     for path, alarm in alarms.items():
-        assert alarm["TreatMissingData"] == "notBreaching", path
+        # Silence is good news, except from what is called every minute.
+        silence = "breaching" if path == "Sweep/Idle" else "notBreaching"
+        assert alarm["TreatMissingData"] == silence, path
         assert alarm["AlarmDescription"], path
         assert "AlarmActions" not in alarm, path
 

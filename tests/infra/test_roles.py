@@ -8,6 +8,7 @@ too few does.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,14 @@ from tests.infra.fork import LEGACY_ARN
 
 WRITE_LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
 PROFILE, SAVINGS = "mcp-tasks-profile_dataset", "mcp-tasks-simulate_savings"
-START_AND_ANSWER = {"states:StartExecution", "states:SendTaskSuccess"}
+START_AND_ANSWER = {
+    "states:StartExecution",
+    "states:SendTaskSuccess",
+    "states:SendTaskHeartbeat",
+}
+ASK_AND_STOP = {"states:DescribeExecution", "states:StopExecution"}
+PAYLOADS = "arn:<AWS::Partition>:s3:::<Payloads/Bucket>/"
+OBJECTS = {"s3:GetObject", "s3:PutObject"}
 STATE_KEY = "<Api/StateKey/Secret.Id>"
 ROWS = {"dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
 MAILBOX = {
@@ -38,11 +46,27 @@ ROLES: dict[str, Grants] = {
         "<Tasks/Table.Arn>": ROWS,
         "<Mailboxes/Table.Arn>": MAILBOX,
         "<Callers/Table.Arn>": CALLER,
+        f"{PAYLOADS}*": OBJECTS,
         state_machine(PROFILE): START_AND_ANSWER,
         state_machine(SAVINGS): START_AND_ANSWER,
-        task_executions(PROFILE): {"states:StopExecution"},
-        task_executions(SAVINGS): {"states:StopExecution"},
+        task_executions(PROFILE): ASK_AND_STOP,
+        task_executions(SAVINGS): ASK_AND_STOP,
         STATE_KEY: {"secretsmanager:GetSecretValue"},
+    },
+    "Sweep/Role": {
+        "<Sweep/Logs.Arn>": WRITE_LOGS,
+        "<Tasks/Table.Arn>/index/due": {"dynamodb:Query"},
+        "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
+        f"{PAYLOADS}*": OBJECTS,
+        "<Sweep/Failed.Arn>": {"sqs:SendMessage"},
+        state_machine(PROFILE): START_AND_ANSWER,
+        state_machine(SAVINGS): START_AND_ANSWER,
+        task_executions(PROFILE): ASK_AND_STOP,
+        task_executions(SAVINGS): ASK_AND_STOP,
+    },
+    "Sweep/ScheduleRole": {
+        "<Sweep/Function.Arn>": {"lambda:InvokeFunction"},
+        "<Sweep/Failed.Arn>": {"sqs:SendMessage"},
     },
     "Publish/Role": {
         "<Publish/Logs.Arn>": WRITE_LOGS,
@@ -74,6 +98,7 @@ ROLES: dict[str, Grants] = {
         "<Finish/Logs.Arn>": WRITE_LOGS,
         "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         "<Finish/Undelivered.Arn>": {"sqs:SendMessage"},
+        f"{PAYLOADS}*": OBJECTS,
         task_executions(PROFILE): {"states:DescribeExecution"},
         task_executions(SAVINGS): {"states:DescribeExecution"},
     },
@@ -83,6 +108,7 @@ ROLES: dict[str, Grants] = {
     },
     "Tools/profile_dataset/Worker/Role": {
         "<Tools/profile_dataset/Worker/Logs.Arn>": WRITE_LOGS,
+        f"{PAYLOADS}profile_dataset/*": OBJECTS,
         "<Tasks/Table.Arn>": {"dynamodb:UpdateItem"},
     },
     "Tools/simulate_savings/StateMachineRole": {
@@ -91,6 +117,7 @@ ROLES: dict[str, Grants] = {
     },
     "Tools/simulate_savings/Worker/Role": {
         "<Tools/simulate_savings/Worker/Logs.Arn>": WRITE_LOGS,
+        f"{PAYLOADS}simulate_savings/*": OBJECTS,
         "<Tasks/Table.Arn>": {"dynamodb:UpdateItem"},
     },
 }
@@ -105,6 +132,7 @@ HOLDS_A_POLICY = {
     "AWS::IAM::Role": "AssumeRolePolicyDocument",
     "AWS::KMS::Key": "KeyPolicy",
     "AWS::Lambda::Permission": "Principal",
+    "AWS::S3::BucketPolicy": "PolicyDocument",
     "AWS::SQS::QueuePolicy": "PolicyDocument",
 }
 """Resource type -> its property that lets somebody do something. Each is compared as a whole: here,
@@ -116,7 +144,7 @@ and in test_encryption.py.
 def test_no_other_resource_lets_anybody_do_anything(
     assemblies: dict[str, Assembly], name: str
 ) -> None:
-    """No resource policy of a bucket, a secret, a bus, a table or an API, and no function URL."""
+    """No resource policy of a secret, a bus, a table or an API, and no function URL."""
     found = {
         (resource["Type"], key)
         for resource in assemblies[name].template["Resources"].values()
@@ -172,14 +200,34 @@ def test_a_role_is_assumed_by_its_own_service_only(
     assemblies: dict[str, Assembly], name: str
 ) -> None:
     for path, role in assemblies[name].resources("AWS::IAM::Role").items():
+        if path == "Sweep/ScheduleRole":
+            continue
         service = "states" if path.endswith("/StateMachineRole") else "lambda"
-        assert role["AssumeRolePolicyDocument"]["Statement"] == [
-            {
-                "Action": "sts:AssumeRole",
-                "Effect": "Allow",
-                "Principal": {"Service": f"{service}.amazonaws.com"},
-            }
-        ], path
+        assert role["AssumeRolePolicyDocument"]["Statement"] == [assumed_by(service)], path
+
+
+def assumed_by(service: str) -> dict[str, Any]:
+    """What a role's trust policy says."""
+    return {
+        "Action": "sts:AssumeRole",
+        "Effect": "Allow",
+        "Principal": {"Service": f"{service}.amazonaws.com"},
+    }
+
+
+def test_only_the_stack_s_own_schedules_may_use_the_schedule_s_role(on_aws: Assembly) -> None:
+    """Not any schedule of the account that names it: the group is the source (EventBridge Scheduler
+    user guide, "Confused deputy prevention").
+    """
+    role = on_aws.resources("AWS::IAM::Role")["Sweep/ScheduleRole"]
+    group = {
+        "aws:SourceAccount": "<AWS::AccountId>",
+        "aws:SourceArn": "<Sweep/Schedules.Arn>",
+    }
+    assert role["AssumeRolePolicyDocument"]["Statement"] == [
+        {**assumed_by("scheduler"), "Condition": {"StringEquals": group}}
+    ]
+    assert set(on_aws.resources("AWS::Scheduler::Schedule")) == {"Sweep/Schedule"}
 
 
 def test_every_function_and_state_machine_has_a_role_of_its_own(fork: Assembly) -> None:
@@ -187,6 +235,7 @@ def test_every_function_and_state_machine_has_a_role_of_its_own(fork: Assembly) 
         "AWS::StepFunctions::StateMachine"
     )
     roles = [user.get("Role") or user["RoleArn"] for user in users.values()]
+    roles += [s["Target"]["RoleArn"] for s in fork.resources("AWS::Scheduler::Schedule").values()]
     assert len(set(roles)) == len(roles) == len(fork.resources("AWS::IAM::Role"))
 
 
@@ -220,6 +269,7 @@ def test_only_the_gateway_and_the_rule_may_call_a_function_from_outside(on_aws: 
         ),
         ("Deliver/Undelivered", "Deliver/TaskChanged", {"sqs:SendMessage"}),
         ("Publish/Unpublished", None, set()),
+        ("Sweep/Failed", None, set()),
     ],
 )
 def test_a_queue_takes_messages_from_its_rule_over_tls_only(
@@ -244,6 +294,13 @@ def test_a_queue_takes_messages_from_its_rule_over_tls_only(
     assert found == ({f"<{rule}.Arn>": actions} if rule else {})
 
 
+def test_the_bucket_s_policy_lets_nobody_in(on_aws: Assembly) -> None:
+    """It only denies what comes without TLS."""
+    ((path, policy),) = on_aws.resources("AWS::S3::BucketPolicy").items()
+    assert (path, policy["Bucket"]) == ("Payloads/Bucket/Policy", "<Payloads/Bucket>")
+    assert {s["Effect"] for s in policy["PolicyDocument"]["Statement"]} == {"Deny"}
+
+
 def test_every_queue_has_its_policy(on_aws: Assembly) -> None:
     queues = on_aws.resources("AWS::SQS::Queue")
     assert {f"{queue}/Policy" for queue in queues} == set(on_aws.resources("AWS::SQS::QueuePolicy"))
@@ -258,6 +315,7 @@ def test_a_function_that_only_listens_may_not_run_tools_or_read_the_state_key(
         "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:BatchGetItem"},
         "<Mailboxes/Table.Arn>": MAILBOX,
         "<Callers/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
+        f"{PAYLOADS}*": {"s3:GetObject"},
     }
     assert grants == {**on_aws.grants(), **AUTHORIZER}
 
@@ -282,6 +340,7 @@ def test_a_worker_gets_the_permissions_that_its_tool_declares(fork: Assembly) ->
     grants = fork.grants()
     assert grants["Tools/count.words/Worker/Role"] == {
         "<Tools/count.words/Worker/Logs.Arn>": WRITE_LOGS,
+        f"{PAYLOADS}count.words/*": OBJECTS,
         "<Tasks/Table.Arn>": {"dynamodb:UpdateItem"},
         "arn:aws:s3:::texts/*": {"s3:GetObject"},
     }
@@ -302,11 +361,11 @@ def test_the_api_gets_the_permissions_of_all_that_runs_within_a_request(
         "<Tasks/Table.Arn>": ROWS,
         "<Mailboxes/Table.Arn>": MAILBOX,
         "<Callers/Table.Arn>": CALLER,
+        f"{PAYLOADS}*": OBJECTS,
         **dict.fromkeys((*machines, LEGACY_ARN), START_AND_ANSWER),
-        **{
-            pattern: {"states:StopExecution"}
-            for pattern in (*executions, LEGACY_ARN.replace("stateMachine", "execution") + ":c1-*")
-        },
+        **dict.fromkeys(
+            (*executions, LEGACY_ARN.replace("stateMachine", "execution") + ":c1-*"), ASK_AND_STOP
+        ),
         "arn:aws:s3:::texts/*": {"s3:GetObject"},
         "arn:aws:dynamodb:::table/x": {"dynamodb:GetItem"},
         "arn:aws:kms:::key/books": {"kms:Decrypt"},

@@ -59,6 +59,7 @@ def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly
             "TASKS_TABLE",
             "MAILBOXES_TABLE",
             "CALLERS_TABLE",
+            "PAYLOADS_BUCKET",
             "STATE_MACHINE_PREFIX",
             "CELL",
             "SERVER_NAME",
@@ -71,11 +72,12 @@ def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly
             "RESOURCE_METADATA",
             "LIMITS",
         },
-        "worker": {"TASKS_TABLE", "TOOL"},
+        "worker": {"TASKS_TABLE", "PAYLOADS_BUCKET", "TOOL"},
         "ask": {"TASKS_TABLE"},
-        "finish": {"TASKS_TABLE"},
+        "finish": {"TASKS_TABLE", "PAYLOADS_BUCKET"},
         "publish": {"EVENT_BUS"},
         "deliver": {"MAILBOXES_TABLE"},
+        "sweep": {"TASKS_TABLE", "PAYLOADS_BUCKET"},
     }
     for path, function in on_aws.resources("AWS::Lambda::Function").items():
         handler = function["Handler"].removesuffix(".handler.handler")
@@ -91,6 +93,7 @@ def test_a_function_has_time_to_answer(on_aws: Assembly) -> None:
         "Finish/Function": 30,
         "Publish/Function": 30,
         "Deliver/Function": 5,
+        "Sweep/Function": 60,
         "Tools/profile_dataset/Worker/Function": 65,
         "Tools/simulate_savings/Worker/Function": 15,
     }
@@ -134,14 +137,16 @@ def test_the_key_of_request_states_is_made_by_secrets_manager(on_aws: Assembly) 
     assert variables["Variables"]["STATE_KEY_SECRET"] == f"<{path}.Id>", "its ARN"
 
 
-def test_nothing_outlives_its_stack(on_aws: Assembly) -> None:
-    """A key that is left over seals nothing, and is charged for every month."""
+def test_nothing_outlives_its_stack_but_objects_that_expire(on_aws: Assembly) -> None:
+    """A key that is left over seals nothing, and is charged for every month. S3 removes no bucket
+    that is not empty.
+    """
     kept = {
         resource["Type"]
         for resource in on_aws.template["Resources"].values()
         if resource.get("DeletionPolicy", "Delete") != "Delete"
     }
-    assert kept == set()
+    assert kept == {"AWS::S3::Bucket"}
 
 
 def test_a_rule_hears_every_end_of_a_task_and_of_nothing_else(fork: Assembly) -> None:
@@ -167,11 +172,11 @@ def test_an_end_that_cannot_be_delivered_is_kept(on_aws: Assembly) -> None:
         "MaximumEventAgeInSeconds": 24 * 3600,
         "MaximumRetryAttempts": 185,
     }
-    ((_, asynchronous),) = on_aws.resources("AWS::Lambda::EventInvokeConfig").items()
-    assert asynchronous == {
+    assert on_aws.resources("AWS::Lambda::EventInvokeConfig")["Finish/OnFailure"] == {
         "FunctionName": "<Finish/Function>",
         "Qualifier": "$LATEST",
         "MaximumRetryAttempts": 2,
+        "MaximumEventAgeInSeconds": 6 * 3600,
         "DestinationConfig": {"OnFailure": {"Destination": "<Finish/Undelivered.Arn>"}},
     }
 
@@ -298,3 +303,18 @@ def test_the_outputs_are_what_a_client_and_an_operator_need(on_aws: Assembly) ->
     assert outputs["Stage"] == "v1"
     assert outputs["TasksTable"] == "<Tasks/Table>"
     assert outputs["EventBus"] == "<Events/Bus>"
+
+
+def test_the_outputs_say_what_make_replay_takes_from_where_to_where(on_aws: Assembly) -> None:
+    outputs = {k: on_aws.readable(v["Value"]) for k, v in on_aws.template["Outputs"].items()}
+    ends = {
+        "FinishDeadLetters": "<Finish/Undelivered>",
+        "FinishFunction": "<Finish/Function>",
+        "PublishDeadLetters": "<Publish/Unpublished>",
+        "PublishFunction": "<Publish/Function>",
+        "DeliverDeadLetters": "<Deliver/Undelivered>",
+        "DeliverQueue": "<Deliver/Queue>",
+        "SweepDeadLetters": "<Sweep/Failed>",
+        "SweepFunction": "<Sweep/Function>",
+    }
+    assert {k: v for k, v in outputs.items() if k in ends} == ends

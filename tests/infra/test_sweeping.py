@@ -1,0 +1,62 @@
+"""What looks after tasks of which nothing is heard: an index, a schedule, a function."""
+
+from __future__ import annotations
+
+from mcp_tasks.tasks import due
+from tests.infra.assembly import Assembly
+
+
+def test_what_is_due_is_found_by_an_index_that_holds_nothing_but_keys(on_aws: Assembly) -> None:
+    table = on_aws.resources("AWS::DynamoDB::Table")["Tasks/Table"]
+    assert table["GlobalSecondaryIndexes"] == [
+        {
+            "IndexName": due.INDEX,
+            "KeySchema": [
+                {"AttributeName": "dueShard", "KeyType": "HASH"},
+                {"AttributeName": "dueAt", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
+        }
+    ]
+    kinds = {a["AttributeName"]: a["AttributeType"] for a in table["AttributeDefinitions"]}
+    assert kinds == {"taskId": "S", "dueShard": "S", "dueAt": "N"}
+
+
+def test_the_sweeper_is_called_every_minute(on_aws: Assembly) -> None:
+    schedule = on_aws.resources("AWS::Scheduler::Schedule")["Sweep/Schedule"]
+    assert schedule["ScheduleExpression"] == "rate(1 minute)"
+    assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
+    assert schedule["GroupName"] == "<Sweep/Schedules>"
+    assert "State" not in schedule, "enabled, which is the default"
+    assert schedule["Target"] == {
+        "Arn": "<Sweep/Function.Arn>",
+        "RoleArn": "<Sweep/ScheduleRole.Arn>",
+        "RetryPolicy": {"MaximumRetryAttempts": 5, "MaximumEventAgeInSeconds": 600},
+        "DeadLetterConfig": {"Arn": "<Sweep/Failed.Arn>"},
+    }
+
+
+def test_a_run_is_given_up_when_others_have_done_its_work(on_aws: Assembly) -> None:
+    """But not before Lambda called it three times, with one minute and then two between (Lambda
+    developer guide, "How Lambda handles errors and retries with asynchronous invocation").
+    """
+    config = on_aws.resources("AWS::Lambda::EventInvokeConfig")["Sweep/OnFailure"]
+    assert config == {
+        "FunctionName": "<Sweep/Function>",
+        "Qualifier": "$LATEST",
+        "MaximumRetryAttempts": 2,
+        "MaximumEventAgeInSeconds": 600,
+        "DestinationConfig": {"OnFailure": {"Destination": "<Sweep/Failed.Arn>"}},
+    }
+    timeout = on_aws.resources("AWS::Lambda::Function")["Sweep/Function"]["Timeout"]
+    assert config["MaximumEventAgeInSeconds"] > 2 * timeout + 60 + 120
+
+
+def test_a_sweeper_that_nobody_calls_for_five_minutes_rings(on_aws: Assembly) -> None:
+    """Of which Lambda has no metric: silence is the sign. Of a run that fails, its queue rings."""
+    alarm = on_aws.resources("AWS::CloudWatch::Alarm")["Sweep/Idle"]
+    assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Invocations")
+    assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": "<Sweep/Function>"}]
+    assert (alarm["Statistic"], alarm["Period"], alarm["EvaluationPeriods"]) == ("Sum", 60, 5)
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("LessThanThreshold", 1)
+    assert alarm["TreatMissingData"] == "breaching"
