@@ -103,9 +103,9 @@ class Deployment:
     def payloads(self) -> Payloads:
         """What is too large for rows and executions."""
         config = CLIENT_CONFIG.merge(S3_CONFIG)
-        return Payloads(
-            lambda: self._client("s3", config=config), self._environment["PAYLOADS_BUCKET"]
-        )
+        # A function's code is replaced before its environment: what needs no bucket goes on.
+        bucket = self._environment.get("PAYLOADS_BUCKET", "")
+        return Payloads(lambda: self._client("s3", config=config), bucket)
 
     @cached_property
     def repair(self) -> Repair:

@@ -50,6 +50,7 @@ ENVIRONMENT: Final = {
     "TASKS_TABLE": TABLE,
     "MAILBOXES_TABLE": MAILBOXES,
     "CALLERS_TABLE": "callers",
+    "PAYLOADS_BUCKET": "payloads",
     "AUTH": "none",
     # One caller sends thousands of requests.
     "LIMITS": Limits(tasks=0, creations=0, polls=0, listens=0).to_json(),
@@ -155,6 +156,7 @@ class Server:
     def __post_init__(self) -> None:
         create_table()
         create_mailboxes()
+        self.calls.instead["put_object"] = lambda **arguments: {}
         self.calls.instead["start_execution"] = _takes("input")
         self.calls.instead["send_task_success"] = _takes("output")
         self.calls.instead["stop_execution"] = lambda **arguments: {}
@@ -193,13 +195,14 @@ class Server:
             for row in rows:
                 assert _size({"M": row}) < MAX_ROW, "the row is too large"
             if answer.result is None:
-                assert set(made) <= {"update_item"}, made
+                assert set(made) <= {"update_item", "put_object"}, made
                 assert rows == self._rows, "a request that was refused has changed a row"
                 assert not _mailboxes(), "a request that was refused has a mailbox"
             elif is_listen(document):
                 assert set(made) <= {"batch_write_item", "put_item"}, made
                 assert rows == self._rows, "whoever only listens has changed a row"
             elif answer.result.get("resultType") == "task":
+                assert made.pop("put_object", 0) <= 1
                 assert made == {"put_item": 1, "start_execution": 1}
                 assert len(rows) == len(self._rows) + 1
             else:
@@ -428,6 +431,14 @@ def _fill(rows: TaskTable) -> None:
     rows.complete(TASKS["completed"], {"content": [], "structuredContent": [1]}, now)
     rows.fail(TASKS["failed"], {"code": -32603, "message": "The tool failed"}, "It failed", now)
     rows.cancel(TASKS["cancelled"], now, ANYONE)
+    # A run takes longer than it takes until a task is looked after; polls are to write nothing.
+    for task_id in TASKS.values():
+        real("dynamodb").update_item(
+            TableName=TABLE,
+            Key={"taskId": {"S": task_id}},
+            UpdateExpression="SET dueAt = :never",
+            ExpressionAttributeValues={":never": {"N": str(now + 10**10)}},
+        )
 
 
 def _task(task_id: str, now: int, name: str) -> Task:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from math import inf
+from threading import RLock
 from typing import Any, Final
 
 import boto3
@@ -84,19 +86,22 @@ class Calls:
 class Mortal(Calls):
     """Clients of a function that dies at its call number `last`, before it takes effect or after.
 
-    Numbers begin with 0, at `forget`.
+    Numbers begin with 0, at `forget`. Its threads call one after the other: moto checks a condition
+    and writes in two steps.
     """
 
     last: float = inf
     takes_effect: bool = False
+    turn: AbstractContextManager[Any] = field(default_factory=RLock)
 
     def make(self, call: Call, operation: Callable[..., Any]) -> Any:
         """Make a call, unless the function dies of it."""
-        if len(self.made) < self.last:
-            return super().make(call, operation)
-        if self.takes_effect:
-            super().make(call, operation)
-        raise Died(call.operation)
+        with self.turn:
+            if len(self.made) < self.last:
+                return super().make(call, operation)
+            if self.takes_effect:
+                super().make(call, operation)
+            raise Died(call.operation)
 
 
 class _Recording:
@@ -115,17 +120,21 @@ class _Recording:
         return operation
 
 
+def error_response(code: str, status: int = 400) -> Any:
+    """What an error of AWS is made of."""
+    return {
+        "Error": {"Code": code, "Message": "no"},
+        "ResponseMetadata": {"HTTPStatusCode": status},
+    }
+
+
 def refusing(service: str, code: str, operation: str = "Operation") -> Callable[..., Any]:
     """An operation that AWS answers with the error `code`, under that error's HTTP status."""
     status = 500 if code in FAULTS else 400
 
     def refuse(**arguments: Any) -> Any:
         modelled = getattr(real(service).exceptions, code, ClientError)
-        response = {
-            "Error": {"Code": code, "Message": "no"},
-            "ResponseMetadata": {"HTTPStatusCode": status},
-        }
-        raise modelled(response, operation)
+        raise modelled(error_response(code, status), operation)
 
     return refuse
 

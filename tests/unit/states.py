@@ -14,7 +14,7 @@ from typing import Any, Final
 from botocore.exceptions import ClientError
 
 from mcp_tasks.workflows.executions import Executions, execution_arn
-from tests.unit.aws import Calls, real
+from tests.unit.aws import Calls, error_response, real
 
 OPERATIONS: Final = (
     *("start_execution", "describe_execution", "stop_execution"),
@@ -107,5 +107,4 @@ class States:
 
 def _error(code: str) -> ClientError:
     modelled: type[ClientError] = getattr(real("stepfunctions").exceptions, code)
-    status = {"ResponseMetadata": {"HTTPStatusCode": 400}}
-    return modelled({"Error": {"Code": code, "Message": "no"}, **status}, "Operation")  # type: ignore[arg-type]
+    return modelled(error_response(code), "Operation")

@@ -6,19 +6,23 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
 import pytest
 
+from mcp_tasks.tasks.due import FIRST_MS, STOP_AGAIN_MS
 from mcp_tasks.tasks.inputs import FormQuestion, open_ask
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import now_ms
 from mcp_tasks.workflows.ask import ask
-from mcp_tasks.workflows.executions import ExecutionEnd
+from mcp_tasks.workflows.executions import ExecutionEnd, execution_arn
 from mcp_tasks.workflows.finish import finish
+from mcp_tasks.workflows.sweep import sweep
 from tests.unit.aws import refusing
 from tests.unit.listening import Time
 from tests.unit.stack import LOGGER, PREFIX, Answer, Stack
+from tests.unit.states import States
 
 PARAMS: Final = -32602
 ALICE, BOB = "arn:aws:iam::1:user/alice", "arn:aws:iam::1:user/bob"
@@ -247,6 +251,31 @@ def test_a_task_that_could_not_be_started_ends_in_a_line(audited: Audited) -> No
     created, ended = audited.lines()
     assert created == line("create", task_id)
     assert ended == line("end", task_id, status="failed")
+
+
+@pytest.mark.parametrize(
+    ("happened", "status"),
+    [("ended", "completed"), ("refused", "failed"), ("expired", "failed")],
+)
+def test_an_end_that_was_found_is_a_line(audited: Audited, happened: str, status: str) -> None:
+    """By the sweeper or a poll; what was heard of is not found a second time."""
+    stack, states = audited.stack, States()
+    states.serve(stack.calls)
+    task_id = audited.create()
+    later = now_ms() + FIRST_MS
+    match happened:
+        case "ended":
+            states.end(execution_arn(f"{PREFIX}count", task_id), {"content": []})
+        case "refused":
+            states.executions.clear()
+            refuse = refusing("stepfunctions", "StateMachineDoesNotExist")
+            stack.calls.instead["start_execution"] = refuse
+        case _:
+            later += 2 * 3_600_000
+    deployment = stack.deployment
+    for moment in (later, later + STOP_AGAIN_MS):
+        sweep(deployment.rows, deployment.repair, partial(int, moment), 60)
+    assert audited.lines() == [line("end", task_id, status=status)]
 
 
 # what no line holds

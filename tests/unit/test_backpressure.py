@@ -26,7 +26,7 @@ from tests.unit.states import States
 INTERNAL: Final = -32603
 KEY: Final = {"Idempotency-Key": "k"}
 KEYS: Final[dict[str, dict[str, Any]]] = {"no key": {}, "key": {"headers": KEY}}
-SIGNED: Final = {"user_arn": "arn:aws:iam::1:user/alice"}
+SIGNED: Final[dict[str, Any]] = {"user_arn": "arn:aws:iam::1:user/alice"}
 
 each_call = pytest.mark.parametrize("options", KEYS.values(), ids=KEYS)
 

@@ -65,6 +65,7 @@ def test_entries_are_ordered_by_name(catalogue: Catalogue, kind: str) -> None:
 def test_an_entry_knows_what_the_api_needs(catalogue: Catalogue) -> None:
     count = catalogue.tools["count"]
     assert (count.ttl_ms, count.poll_interval_ms) == (3_600_000, 3_000)
+    assert count.timeout_ms == 60_000, "of a tool that does not say how long it takes"
     assert count.definition["name"] == "count"
     assert count.state_machine_arn is None
     orders = catalogue.tools["orders"]

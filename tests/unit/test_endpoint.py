@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 from mcp_tasks.limits import Limits
 from mcp_tasks.protocol.headers import Headers
 from mcp_tasks.registry.catalogue import Catalogue
+from mcp_tasks.server import endpoint
 from mcp_tasks.server.api_gateway import HttpRequest, from_api_gateway, to_api_gateway
 from mcp_tasks.server.call import Call, Complete, Method
 from mcp_tasks.server.caller import Caller
+from mcp_tasks.server.carrier import carried_size
 from mcp_tasks.server.endpoint import Endpoint
 from mcp_tasks.server.offer import Offer
 from mcp_tasks.tasks.inputs import FormQuestion, open_ask
@@ -628,3 +630,24 @@ def test_no_json_at_all_makes_the_server_fail(
     text = body(**{"method": method, "params": sent, **message})
     status = stack.send(text, mirrored(method, sent), method=method).status
     assert status < 500
+
+
+@pytest.mark.parametrize(("more", "fits"), [(0, True), (-1, False)])
+def test_what_was_heard_counts_for_what_can_be_sent(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, more: int, fits: bool
+) -> None:
+    """Lambda carries the notifications and the result as one."""
+    sizes: list[int] = []
+
+    def way(server: Any, http: Any) -> Any:
+        answer = server.answer(http)
+        sizes.append(answer.size + sum(carried_size(json.dumps(n)) for n in answer.notifications))
+        return to_api_gateway(answer)
+
+    stack.way = way
+    params = {"name": "count", "arguments": {"upto": 3}, "_meta": {"progressToken": 1}}
+    assert stack.post("tools/call", params, capabilities={}).notifications
+    monkeypatch.setattr(endpoint, "MAX_ANSWER", sizes[0] + more)
+    answer = stack.post("tools/call", params, capabilities={})
+    assert answer.notifications
+    assert ("result" in answer.message) is fits

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -211,6 +212,21 @@ def test_an_event_about_a_task_that_is_gone_is_no_error(
     invoke: Any, function: str, name: str
 ) -> None:
     assert invoke(function, name) is None
+
+
+def test_a_sweep_ends_before_its_function_does(
+    invoke: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is looked at in its last moment has time enough, though each call may be repeated."""
+    given: list[float] = []
+
+    def sweep(*arguments: Any) -> Counter[str]:
+        given.append(arguments[-1])
+        return Counter(started=2)
+
+    monkeypatch.setattr("mcp_tasks.workflows.sweep.sweep", sweep)
+    invoke("sweep", "sweep")
+    assert given == [Context().get_remaining_time_in_millis() / 1000 - 20]
 
 
 @pytest.mark.parametrize("name", ["authorize-tools-call", "authorize-no-token"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from botocore.exceptions import (
     BotoCoreError,
@@ -16,14 +14,11 @@ from botocore.exceptions import (
 )
 
 from mcp_tasks.faults import code_of, passing
+from tests.unit.aws import error_response
 
 
 def refusal(code: str, status: int = 400) -> ClientError:
-    response: Any = {
-        "Error": {"Code": code, "Message": "hunter2"},
-        "ResponseMetadata": {"HTTPStatusCode": status},
-    }
-    return ClientError(response, "Operation")
+    return ClientError(error_response(code, status), "Operation")
 
 
 @pytest.mark.parametrize(

@@ -298,8 +298,8 @@ def test_a_result_that_the_worker_stored_is_not_loaded_on_its_way(
     stored = payloads.put(f"count/{ID}", json.dumps(RESULT))
     aws.forget()
     assert run(succeeded(stored.as_json())) is Status.COMPLETED
-    assert rows.get(ID, NOW).result_payload == stored
     assert aws.operations == ["get_item", "update_item"]
+    assert rows.get(ID, NOW).result_payload == stored
 
 
 def test_what_a_workflow_stored_is_whole_in_its_result(

@@ -444,6 +444,17 @@ def test_the_item_expires_before_a_place_is_given_back(callers: Callers) -> None
     assert callers.open() == ids(1)
 
 
+def test_the_place_of_a_task_that_was_not_written_is_given_back(callers: Callers) -> None:
+    """There is no row that would tell that it is over; it would be free after a minute."""
+    callers.take(0)
+    callers.take(1)
+    callers.places.give_task("alice", task_id(0))
+    callers.places.give_task("alice", task_id(2))
+    callers.places.give_task("bob", task_id(1))
+    assert callers.open() == ids(1)
+    assert callers.item(principal="bob") is None
+
+
 def test_the_item_expires_before_a_look_is_noted(callers: Callers) -> None:
     """What is noted of nobody would be an item without places, and without an expiry."""
     callers.open_task(0, most=1)

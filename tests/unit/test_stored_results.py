@@ -1,4 +1,4 @@
-"""Results that are in S3, for those who listen: left out on the bus; whole, or a link, in a listen."""
+"""Results that are in S3, for those who listen: not on the bus; whole or a link in a listen."""
 
 from __future__ import annotations
 

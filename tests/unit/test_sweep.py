@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, Final
@@ -198,7 +197,7 @@ def test_two_runs_at_once_look_at_each_task_once(world: World) -> None:
 
 
 @pytest.fixture
-def poisoned(world: World) -> Iterator[str]:
+def poisoned(world: World) -> str:
     """A task whose execution cannot be described, for whatever reason; it has been due longest."""
     poison, *others = of_shard("0", 4)
     written(world, [poison, *others])

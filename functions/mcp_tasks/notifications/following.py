@@ -121,10 +121,15 @@ class Following:
                 spoke_at, beat = self._clock(), FIRST_BEAT
             # What was told before comes last: a full answer has to leave room for what was not.
             for change in repeated:
-                if self._order.told[change.task_id] == change.revision:
+                if self._order.told[change.task_id] != change.revision:
+                    continue
+                try:
                     whole = self._whole(change) if change.left_out else change
-                    if whole is not None:
-                        yield self._tell(whole)
+                except FAULTS as error:
+                    logger.warning("A row is not read", error=type(error).__name__)
+                    continue
+                if whole is not None:
+                    yield self._tell(whole)
             self._throw_away(self._mailbox)
             now = self._clock()
             if not self._open or now >= self._until or (news and not live):

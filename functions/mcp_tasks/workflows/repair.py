@@ -100,10 +100,11 @@ class Repair:
         """End it for good, unless the clock that says so may be ahead of others."""
         if now < task.expires_at + EXPIRED_MS:
             return Found.RUNNING
-        self.executions.stop(task.state_machine_arn, task.task_id)
+        # The row first, as for a cancel: it stays due until its execution is stopped.
         with suppress(TaskEnded, UnknownTask):
             ended = self.rows.expire(task.task_id, _error(EXPIRED), EXPIRED, now)
             audit("end", task.task_id, task.principal, status=ended.status.value)
+        self.executions.stop(task.state_machine_arn, task.task_id)
         return Found.EXPIRED
 
     def _start(self, task: Task, now: int) -> Found:

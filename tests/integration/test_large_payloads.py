@@ -1,0 +1,105 @@
+"""Arguments, step outputs and results above the limits of DynamoDB, Step Functions and Lambda."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from hashlib import sha256
+from typing import Any, Final
+
+import pytest
+
+from infra.local.deployment import LocalStack
+from tests.integration.client import Client
+from tests.integration.tools.large import lines
+from tests.integration.traces import Traces
+
+LIMIT: Final = 256 * 1024
+"""Bytes that Step Functions carries (developer guide, "Quotas")."""
+ROW: Final = 400_000
+"""Bytes that a row may have (DynamoDB developer guide, "Quotas")."""
+
+
+def carried(traces: Traces, aws: Any, task_id: str) -> None:
+    """Nothing of the task was larger than what AWS takes: the emulator takes more."""
+    row = traces.row(task_id)
+    assert len(json.dumps(row)) < ROW
+    arn = row["stateMachineArn"]["S"].replace(":stateMachine:", ":execution:")
+    pages = aws("stepfunctions").get_paginator("get_execution_history")
+    for page in pages.paginate(executionArn=f"{arn}:{task_id}"):
+        for event in page["events"]:
+            for details in event.values():
+                if isinstance(details, dict):
+                    texts = [value for value in details.values() if isinstance(value, str)]
+                    assert max((len(text.encode()) for text in texts), default=0) <= LIMIT
+
+
+def completed(client: Client, task_id: str) -> dict[str, Any]:
+    task = client.end(task_id)
+    assert task["status"] == "completed", task
+    result: dict[str, Any] = task["result"]
+    return result
+
+
+def test_large_arguments_reach_the_tool(client: Client, traces: Traces, aws: Any) -> None:
+    text = lines(600_000)
+    task_id = client.start("count_lines", text=text)
+    assert completed(client, task_id)["structuredContent"] == len(text.splitlines())
+    carried(traces, aws, task_id)
+
+
+def test_steps_hand_each_other_what_is_large(client: Client, traces: Traces, aws: Any) -> None:
+    """A megabyte to the next step, and 40 times 100 KB out of a Map; its author did nothing."""
+    text = lines(10_000)
+    task_id = client.start("large_flow", text=text, times=100, parts=40, size=100_000)
+    output = completed(client, task_id)["structuredContent"]
+    assert output["text"] == text * 100
+    parts = [f"{n}:" + f"{n:>10}" * 10_000 for n in range(40)]
+    assert output["digests"] == [sha256(part.encode()).hexdigest() for part in parts]
+    carried(traces, aws, task_id)
+
+
+def test_a_result_of_5_mb_comes_whole(client: Client, traces: Traces, aws: Any) -> None:
+    task_id = client.start("fill", size=5_000_000)
+    assert completed(client, task_id)["content"] == [{"type": "text", "text": lines(5_000_000)}]
+    carried(traces, aws, task_id)
+
+
+def test_a_result_of_50_mb_comes_as_a_link(client: Client, traces: Traces, aws: Any) -> None:
+    task_id = client.start("fill", size=50_000_000)
+    text, link = completed(client, task_id)["content"]
+    assert text["type"] == "text"
+    assert (link["type"], link["mimeType"]) == ("resource_link", "application/json")
+    with urllib.request.urlopen(link["uri"], timeout=60) as response:
+        assert response.headers["Content-Type"] == "application/json"
+        content = response.read()
+    assert len(content) == link["size"]
+    whole = {"content": [{"type": "text", "text": lines(50_000_000)}]}
+    assert json.loads(content) == whole
+    carried(traces, aws, task_id)
+
+
+def test_a_link_is_good_for_one_result_only(client: Client) -> None:
+    links = [
+        completed(client, client.start("fill", size=7_000_000))["content"][1]["uri"]
+        for _ in range(2)
+    ]
+    (path, query), (other, _) = (link.split("?", 1) for link in links)
+    for url in (path, f"{other}?{query}"):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(url, timeout=60)
+        with refused.value:
+            assert refused.value.code == 403
+
+
+def test_objects_are_in_the_folder_of_their_task(
+    client: Client, stack: LocalStack, aws: Any
+) -> None:
+    task_id = client.start("fill", size=1_000_000)
+    completed(client, task_id)
+    found = aws("s3").list_objects_v2(
+        Bucket=stack.outputs["PayloadsBucket"], Prefix=f"fill/{task_id}/"
+    )
+    (stored,) = found["Contents"]
+    assert stored["Size"] > 1_000_000
