@@ -99,7 +99,7 @@ class States:
 
     def send_task_heartbeat(self, taskToken: str) -> dict[str, Any]:
         if taskToken not in self.tokens:
-            raise _error("InvalidToken")
+            raise _error("TaskDoesNotExist")
         if self.tokens[taskToken] != "waits":
             raise _error("TaskTimedOut")
         return {}

@@ -261,12 +261,20 @@ def test_a_heartbeat_tells_that_a_state_waits(executions: Executions, aws: Stubb
     assert executions.waits("token") is True
 
 
-@pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"])
+@pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist"])
 def test_a_heartbeat_tells_that_nothing_waits(
     executions: Executions, aws: Stubber, code: str
 ) -> None:
     aws.add_client_error("send_task_heartbeat", code)
     assert executions.waits("token") is False
+
+
+def test_a_token_that_is_called_invalid_may_be_waited_on(
+    executions: Executions, aws: Stubber
+) -> None:
+    """It says nothing of a task that was closed (API reference, SendTaskHeartbeat)."""
+    aws.add_client_error("send_task_heartbeat", "InvalidToken")
+    assert executions.waits("token") is True
 
 
 def test_a_heartbeat_that_fails_tells_nothing(executions: Executions, aws: Stubber) -> None:

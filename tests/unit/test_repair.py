@@ -402,6 +402,16 @@ def test_an_expired_task_whose_execution_cannot_be_stopped_is_due_again(world: W
     assert world.row.status is Status.FAILED
 
 
+def test_an_expired_task_fails_though_its_execution_cannot_be_stopped(world: World) -> None:
+    """Those who listen hear of its end; a state machine of others may not let itself be stopped."""
+    world.started()
+    world.calls.instead["stop_execution"] = refusing("stepfunctions", "AccessDeniedException")
+    with pytest.raises(ClientError, match="AccessDenied"):
+        world.look(NOW + HOUR + EXPIRED_MS)
+    assert world.row.status is Status.FAILED
+    assert world.row.due_at is not None
+
+
 # one look at a time
 
 

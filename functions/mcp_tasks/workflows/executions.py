@@ -129,15 +129,18 @@ class Executions:
 
         There is no call that only asks. A heartbeat tells, and changes nothing for a state that has
         no HeartbeatSeconds; `infra/definition.py` sees to it that none has that asks a client.
+        TaskTimedOut is said of a token whose task "has already been closed". InvalidToken is not:
+        what proves nothing must not close a question.
         """
         try:
             self._client.send_task_heartbeat(taskToken=token)
         except (
             self._client.exceptions.TaskTimedOut,
             self._client.exceptions.TaskDoesNotExist,
-            self._client.exceptions.InvalidToken,
         ):
             return False
+        except self._client.exceptions.InvalidToken:
+            pass
         return True
 
 
