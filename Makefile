@@ -12,7 +12,7 @@ ON_AWS = stack url streaming domain priority access_log encryption
 context = $(foreach key,$(1),$(if $($(key)),-c '$(key)=$($(key))'))
 CONTEXT = $(call context,$(CHOICES) $(ON_AWS))
 
-.PHONY: help demo up down test conformance bench soak hostile audit lint synth bootstrap deploy destroy lock clean python
+.PHONY: help demo up down test conformance bench soak hostile chaos model mutations audit lint synth bootstrap deploy replay destroy lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -51,6 +51,18 @@ hostile: python ## 10,000 spoiled requests over HTTP: no 5xx, no leak, no row an
 	@$(LOCAL) prepare --tests
 	@$(IN_ENV) python -m tests.hostile $(ARGS)
 
+chaos: python ## 500 tasks while calls to AWS fail and functions are killed: lost, duplicated, time to settle [ARGS="--seed N"]
+	@$(LOCAL) prepare --tests
+	@$(IN_ENV) python -m tests.chaos $(ARGS)
+
+model: python ## The model check, nightly: random histories of tasks against what is promised [RUNS=5000] [SEED=n]
+	@$(LOCAL) prepare --tests
+	@$(IN_ENV) MODEL_RUNS=$(or $(RUNS),5000) python -m pytest tests/model -q $(if $(SEED),--hypothesis-seed=$(SEED))
+
+mutations: python ## Remove each condition of a write, one at a time: its test has to fail
+	@$(LOCAL) prepare --tests
+	@$(IN_ENV) python -m tests.conditions
+
 audit: python ## Ask the advisory services about every locked package, and renew tests/audit/advisories.json
 	@$(LOCAL) prepare --tests
 	@$(IN_ENV) python -m tests.audit.live
@@ -71,6 +83,10 @@ bootstrap: python ## Prepare the account and region of your credentials for the 
 deploy: python ## Deploy to the account of your credentials: auth=oauth|iam|none [issuer= audience= scopes=] [key=value of infra/app.py]
 	@$(LOCAL) prepare
 	@$(IN_ENV) cdk deploy --require-approval broadening $(CONTEXT)
+
+replay: python ## Hand on again what is in the dead-letter queues [stack=] [profile=local: of `make up`]
+	@$(LOCAL) prepare
+	@$(IN_ENV) python -m infra.replay $(if $(stack),--stack $(stack)) $(if $(profile),--profile $(profile))
 
 # Only its name counts, and the CDK builds the stack anyway: the local one needs no other choice.
 destroy: python ## Remove the stack from the account of your credentials [stack=]

@@ -173,6 +173,15 @@ def test_two_take_a_callers_first_place_at_once(callers: Callers) -> None:
     assert callers.tat() == NOW + 2 * THREE.interval_ms
 
 
+def test_two_listens_are_a_callers_first_at_once(callers: Callers) -> None:
+    def listen(who: Callers, listen_id: str) -> None:
+        who.places.take_listen("alice", listen_id, NOW + HOUR, 2, NOW)
+
+    callers.before(lambda: listen(callers.other(), "one"), nth=1)
+    listen(callers, "other")
+    assert callers.open("listens") == {"one", "other"}
+
+
 def test_a_first_place_is_two_writes_and_every_other_is_one(callers: Callers) -> None:
     callers.aws.forget()
     callers.take(0)
