@@ -1,7 +1,8 @@
-"""Every condition of every conditional write: what it is for, and the test that notices its removal.
+"""Every condition of every conditional write, and the test that notices its removal.
 
-A condition is one clause of a write's ConditionExpression, as the request carries it, and the method
-that makes the write. `make mutations` removes one at a time and runs its test, which has to fail.
+A condition is one clause of a write's ConditionExpression, as the request carries it, and the
+method that makes the write. `make mutations` removes one at a time and runs its test, which has to
+fail.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +41,347 @@ def clauses(expression: str) -> Iterator[str]:
         depth += {"(": 1, ")": -1}.get(part, 0)
         clause += part
     yield clause
+
+
+WRITERS: Final = {
+    "keys": {"claim", "release"},
+    "places": {"_write", "_make_room", "_drop"},
+    "rows": {
+        *("create", "report", "explain", "ask", "answer", "close", "delivered"),
+        *("_end", "_update", "claim", "settled"),
+    },
+}
+"""The functions that make conditional writes, by module of mcp_tasks.tasks."""
+
+CONDITIONS: Final = (
+    Condition(
+        "keys.claim",
+        "attribute_not_exists(pk) OR expiresAtMs <= :now",
+        "two calls with one key at once; one of them makes the task",
+        "test_idempotency.py::test_a_key_stands_for_its_first_task",
+    ),
+    Condition(
+        "keys.release",
+        "taskId = :task",
+        "the key expired, and stands for a newer task",
+        "test_idempotency.py::test_a_key_that_stands_for_a_newer_task_is_kept",
+    ),
+    Condition(
+        "places.give_listen",
+        "attribute_exists(#open)",
+        "the item expired since it was read; none that holds nothing is made",
+        "test_places.py::test_a_listen_that_took_no_place_gives_none_back[no item]",
+    ),
+    Condition(
+        "places.give_task",
+        "attribute_exists(#open)",
+        "the item expired since it was read; none that holds nothing is made",
+        "test_places.py::test_the_place_of_a_task_that_was_not_written_is_given_back",
+    ),
+    Condition(
+        "places.take_listen",
+        "attribute_exists(#open)",
+        "the item expired since it was read; none that holds nothing is made",
+        "test_places.py::test_so_many_listens_and_no_more",
+    ),
+    Condition(
+        "places.take_listen",
+        "attribute_not_exists(#open)",
+        "two calls are a caller's first; the second must not take the first's place away",
+        "test_places.py::test_two_listens_are_a_callers_first_at_once",
+    ),
+    Condition(
+        "places.take_listen",
+        "size(#open) < :most",
+        "two take the last place at once",
+        "test_places.py::test_so_many_listens_and_no_more",
+    ),
+    Condition(
+        "places.take_task",
+        "#tat <= :latest",
+        "two use up the last of a minute at once",
+        "test_places.py::test_two_take_the_last_of_a_minute_at_once",
+    ),
+    Condition(
+        "places.take_task",
+        "#tat > :now",
+        "the clock has caught up: the pace begins anew",
+        "test_places.py::test_a_caller_who_was_ahead_is_new_again",
+    ),
+    Condition(
+        "places.take_task",
+        "(attribute_not_exists(#tat) OR #tat <= :now)",
+        "another went ahead of the clock at the same moment",
+        "test_places.py::test_a_callers_first_place_without_a_limit_of_tasks",
+    ),
+    Condition(
+        "places.take_task",
+        "attribute_exists(#open)",
+        "the item expired since it was read; none that holds nothing is made",
+        "test_places.py::test_so_many_places_and_no_more",
+    ),
+    Condition(
+        "places.take_task",
+        "attribute_not_exists(#open)",
+        "two calls are a caller's first; the second must not take the first's place away",
+        "test_places.py::test_two_take_a_callers_first_place_at_once",
+    ),
+    Condition(
+        "places.take_task",
+        "size(#open) < :most",
+        "two take the last place at once",
+        "test_places.py::test_so_many_places_and_no_more",
+    ),
+    Condition(
+        "rows.answer",
+        "#status IN (:input_required)",
+        "the task ended, or nothing is asked any more",
+        "test_rows.py::test_a_terminal_task_never_changes[completed-answer]",
+    ),
+    Condition(
+        "rows.answer",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "test_rows.py::test_nothing_is_written_to_an_expired_task[answer]",
+    ),
+    Condition(
+        "rows.answer",
+        "inputRevision = :seen",
+        "another answer, question or close came between read and write",
+        "test_rows.py::test_two_clients_answer_different_keys_at_once",
+    ),
+    Condition(
+        "rows.answer",
+        "lastUpdatedAt <= :at",
+        "the writer before had a clock that is ahead; a task's times must not go back",
+        "test_rows.py::test_times_do_not_go_back_when_clocks_differ[answer]",
+    ),
+    Condition(
+        "rows.answer",
+        "principal = :principal",
+        "none: a task of somebody else does not exist, for writes as for reads",
+        "test_rows.py::test_only_its_principal_answers_a_task",
+    ),
+    Condition(
+        "rows.ask",
+        "#status IN (:working, :input_required)",
+        "an end came first, or comes late or twice; a terminal task never changes",
+        "test_rows.py::test_a_terminal_task_never_changes[completed-ask]",
+    ),
+    Condition(
+        "rows.ask",
+        "attribute_exists(accepts.#form)",
+        "the client cannot be asked for this",
+        "test_rows.py::test_a_client_is_asked_for_nothing_else[False-form]",
+    ),
+    Condition(
+        "rows.ask",
+        "attribute_exists(accepts.#roots)",
+        "the client cannot be asked for this",
+        "test_rows.py::test_a_client_is_asked_for_nothing_else[False-roots]",
+    ),
+    Condition(
+        "rows.ask",
+        "attribute_exists(accepts.#sampling)",
+        "the client cannot be asked for this",
+        "test_rows.py::test_a_client_is_asked_for_nothing_else[False-sampling]",
+    ),
+    Condition(
+        "rows.ask",
+        "attribute_exists(accepts.#url)",
+        "the client cannot be asked for this",
+        "test_rows.py::test_a_client_is_asked_for_nothing_else[False-url]",
+    ),
+    Condition(
+        "rows.ask",
+        "attribute_not_exists(asks.#ask)",
+        "the ask was delivered twice, and answered in between",
+        "test_rows.py::test_an_ask_delivered_twice_keeps_its_answers",
+    ),
+    Condition(
+        "rows.ask",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "test_rows.py::test_nothing_is_written_to_an_expired_task[ask]",
+    ),
+    Condition(
+        "rows.ask",
+        "lastUpdatedAt <= :at",
+        "the writer before had a clock that is ahead; a task's times must not go back",
+        "test_rows.py::test_times_do_not_go_back_when_clocks_differ[ask]",
+    ),
+    Condition(
+        "rows.cancel",
+        "#status IN (:working, :input_required)",
+        "an end came first, or comes late or twice; a terminal task never changes",
+        "test_rows.py::test_a_terminal_task_never_changes[completed-cancel]",
+    ),
+    Condition(
+        "rows.cancel",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "test_rows.py::test_nothing_is_written_to_an_expired_task[cancel]",
+    ),
+    Condition(
+        "rows.cancel",
+        "lastUpdatedAt <= :at",
+        "the writer before had a clock that is ahead; a task's times must not go back",
+        "test_rows.py::test_times_do_not_go_back_when_clocks_differ[cancel]",
+    ),
+    Condition(
+        "rows.cancel",
+        "principal = :principal",
+        "none: a task of somebody else does not exist, for writes as for reads",
+        "test_rows.py::test_only_its_principal_cancels_a_task",
+    ),
+    Condition(
+        "rows.claim",
+        "#dueAt = :seen",
+        "another look at the same task; or its execution was heard to be over",
+        "test_rows_due.py::test_one_of_two_claims_the_task[4]",
+    ),
+    Condition(
+        "rows.claim",
+        "#status IN (:working, :input_required)",
+        "a task of version 3 ended meanwhile; it must not come into the index",
+        "test_rows_due.py::test_a_claim_of_version_3_brings_back_nothing",
+    ),
+    Condition(
+        "rows.claim",
+        "attribute_not_exists(#dueAt)",
+        "the same, for a row of version 3",
+        "test_rows_due.py::test_one_of_two_claims_the_task[3]",
+    ),
+    Condition(
+        "rows.close",
+        "#status IN (:input_required)",
+        "the task ended, or nothing is asked any more",
+        "test_rows.py::test_a_terminal_task_never_changes[completed-close]",
+    ),
+    Condition(
+        "rows.close",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "test_rows.py::test_nothing_is_written_to_an_expired_task[close]",
+    ),
+    Condition(
+        "rows.close",
+        "inputRevision = :seen",
+        "another answer, question or close came between read and write",
+        "test_rows.py::test_an_answer_that_comes_before_the_close_stands",
+    ),
+    Condition(
+        "rows.close",
+        "lastUpdatedAt <= :at",
+        "the writer before had a clock that is ahead; a task's times must not go back",
+        "test_rows.py::test_times_do_not_go_back_when_clocks_differ[close]",
+    ),
+    Condition(
+        "rows.complete",
+        "#status IN (:working, :input_required)",
+        "an end came first, or comes late or twice; a terminal task never changes",
+        "test_rows.py::test_a_terminal_task_never_changes[completed-complete]",
+    ),
+    Condition(
+        "rows.complete",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "test_rows.py::test_nothing_is_written_to_an_expired_task[complete]",
+    ),
+    Condition(
+        "rows.complete",
+        "lastUpdatedAt <= :at",
+        "the writer before had a clock that is ahead; a task's times must not go back",
+        "test_rows.py::test_times_do_not_go_back_when_clocks_differ[complete]",
+    ),
+    Condition(
+        "rows.create",
+        "attribute_not_exists(taskId)",
+        "a create repeated after a lost answer; it must not reset what runs",
+        "test_rows.py::test_a_create_that_is_repeated_resets_nothing",
+    ),
+    Condition(
+        "rows.delivered",
+        "#status IN (:working, :input_required)",
+        "an end came first, or comes late or twice; a terminal task never changes",
+        "test_rows.py::test_a_terminal_task_never_changes[completed-delivered]",
+    ),
+    Condition(
+        "rows.delivered",
+        "attribute_exists(asks.#ask)",
+        "the ask was never there: no tombstone for it",
+        "test_rows.py::test_an_ask_that_never_was_leaves_no_tombstone",
+    ),
+    Condition(
+        "rows.delivered",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "test_rows.py::test_nothing_is_written_to_an_expired_task[delivered]",
+    ),
+    Condition(
+        "rows.expire",
+        "#status IN (:working, :input_required)",
+        "an end came first, or comes late or twice; a terminal task never changes",
+        "test_rows.py::test_an_end_that_came_before_the_expiry_stands[completed]",
+    ),
+    Condition(
+        "rows.expire",
+        "expiresAtMs <= :now",
+        "a clock that is ahead must not end a task before its time",
+        "test_rows.py::test_no_task_is_ended_before_its_time",
+    ),
+    Condition(
+        "rows.explain",
+        "#status IN (:working, :input_required)",
+        "an end came first, or comes late or twice; a terminal task never changes",
+        "test_rows.py::test_a_terminal_task_never_changes[completed-explain]",
+    ),
+    Condition(
+        "rows.explain",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "test_rows.py::test_nothing_is_written_to_an_expired_task[explain]",
+    ),
+    Condition(
+        "rows.fail",
+        "#status IN (:working, :input_required)",
+        "an end came first, or comes late or twice; a terminal task never changes",
+        "test_rows.py::test_a_terminal_task_never_changes[completed-fail]",
+    ),
+    Condition(
+        "rows.fail",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "test_rows.py::test_nothing_is_written_to_an_expired_task[fail]",
+    ),
+    Condition(
+        "rows.fail",
+        "lastUpdatedAt <= :at",
+        "the writer before had a clock that is ahead; a task's times must not go back",
+        "test_rows.py::test_times_do_not_go_back_when_clocks_differ[fail]",
+    ),
+    Condition(
+        "rows.report",
+        "#status IN (:working, :input_required)",
+        "an end came first, or comes late or twice; a terminal task never changes",
+        "test_rows.py::test_a_terminal_task_never_changes[completed-report]",
+    ),
+    Condition(
+        "rows.report",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "test_rows.py::test_nothing_is_written_to_an_expired_task[report]",
+    ),
+    Condition(
+        "rows.report",
+        "lastUpdatedAt <= :at",
+        "the writer before had a clock that is ahead; a task's times must not go back",
+        "test_rows.py::test_times_do_not_go_back_when_clocks_differ[report]",
+    ),
+    Condition(
+        "rows.settled",
+        "#status IN (:completed, :failed, :cancelled)",
+        "the row was removed: the write would make one that holds nothing",
+        "test_rows_due.py::test_only_a_task_that_is_over_is_settled",
+    ),
+)

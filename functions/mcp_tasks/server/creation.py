@@ -149,13 +149,16 @@ class Creation:
             if keyed.task_id == task.task_id:
                 try:
                     self._begin(task, entry)
+                    return task
+                except Conflict:
+                    # It took so long that another request took this one for dead.
+                    pass
                 except _NotKnown:
                     raise  # there may be a task: whoever repeats the call with the key finds it
                 except ProtocolError:
                     # There is no task: the call may be repeated, with the same key.
                     self.keys.release(call.principal, key, task.task_id)
                     raise
-                return task
             existing = self._existing(keyed, call, now)
             if existing is not None:
                 return existing

@@ -470,10 +470,12 @@ class TaskTable:
         if touch:
             counters.append("revision")
             assignments.append("lastUpdatedAt = :at")
-            # Race: the writer before this one had a clock that is ahead of ours. A task's times
-            # must not go back: who follows it puts what it hears in order by them.
-            condition += " AND lastUpdatedAt <= :at"
             all_values[":at"] = now
+            if not expired:
+                # Race: the writer before this one had a clock that is ahead of ours. A task's times
+                # must not go back: who follows it puts what it hears in order by them. (All that
+                # was written to an expired task was written before its expiry.)
+                condition += " AND lastUpdatedAt <= :at"
         for n, (path, value) in enumerate(changes.items()):
             assignments.append(f"{_named(path, all_names)} = :set{n}")
             all_values[f":set{n}"] = value
