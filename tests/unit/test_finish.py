@@ -314,6 +314,17 @@ def test_what_a_workflow_stored_is_whole_in_its_result(
     assert result_of(rows, payloads)["structuredContent"] == output
 
 
+def test_a_function_cannot_put_out_what_is_another_tasks(
+    rows: TaskTable, run: Run, payloads: Payloads
+) -> None:
+    """Its caller would be given a link to it."""
+    rows.create(task_of("count"))
+    theirs = payloads.put(f"count/{ID[:-1]}0", '{"content": [], "a": "hunter2"}')
+    run(succeeded(theirs.as_json()))
+    assert rows.get(ID, NOW).result_payload is None
+    assert "hunter2" not in json.dumps(rows.get(ID, NOW).result)
+
+
 def test_a_workflow_cannot_put_out_what_is_another_tasks(
     rows: TaskTable, run: Run, payloads: Payloads
 ) -> None:

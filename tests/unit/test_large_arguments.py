@@ -83,6 +83,18 @@ def test_what_state_machines_read_themselves_stays_in_its_place(stack: Stack) ->
     }
 
 
+def test_answers_stay_in_their_place_beside_large_arguments(stack: Stack) -> None:
+    """Also when they are larger: they have a limit of their own."""
+    call = {"name": "book", "arguments": {"seats": 20, "name": "x" * 49_940}}
+    asked = stack.post("tools/call", call)
+    (key,) = asked.result["inputRequests"]
+    answer = {"action": "accept", "content": {"hall": "y" * 49_950}}
+    task_id = stack.repeat("tools/call", call, asked, {key: answer}).result["taskId"]
+    found = input_of(stack, task_id)
+    assert found["answers"] == {"hall": answer}
+    assert found["arguments"]["name"].keys() == {POINTER}
+
+
 def test_all_that_is_large_is_one_object_of_the_tasks_own(stack: Stack) -> None:
     task_id = stack.created("anything", {"a": LARGE, "b": LARGE, "c": [LARGE]})
     (put,) = [call for call in stack.calls.made if call.operation == "put_object"]
@@ -91,12 +103,15 @@ def test_all_that_is_large_is_one_object_of_the_tasks_own(stack: Stack) -> None:
     assert operations[-3:] == ["put_object", "put_item", "start_execution"]
 
 
-@pytest.mark.parametrize("length", [10, 90_000])
-def test_arguments_that_fit_are_not_stored(stack: Stack, length: int) -> None:
+@pytest.mark.parametrize(("more", "stored"), [(0, False), (1, True)])
+def test_arguments_that_fit_are_not_stored(stack: Stack, more: int, stored: bool) -> None:
     """Nor is a client of S3 made."""
-    stack.created("anything", {"story": "x" * length})
-    assert "put_object" not in stack.calls.operations
-    assert "s3" not in stack.calls.clients
+    task_id = stack.created("anything", {"story": ""})
+    beside = len(json.dumps(input_of(stack, task_id), separators=(",", ":")))
+    stack.calls.forget()
+    stack.created("anything", {"story": "x" * (INPUT_ROOM - beside + more)})
+    assert ("put_object" in stack.calls.operations) is stored
+    assert ("s3" in stack.calls.clients) is stored
 
 
 def many(count: int) -> dict[str, str]:
@@ -177,6 +192,14 @@ def test_an_argument_that_looks_like_a_pointer_is_an_argument(
     task_id = stack.created("anything", {"guessed": guessed, "story": LARGE})
     whole = payloads.whole(input_of(stack, task_id), owner_of("anything", task_id))
     assert whole["arguments"] == {"guessed": guessed, "story": LARGE}
+
+
+def test_what_needs_no_bucket_goes_on_where_there_is_none_yet(stack: Stack) -> None:
+    """In mid-deployment: a function's code is replaced before its environment."""
+    del stack.environment["PAYLOADS_BUCKET"]
+    stack.serve()
+    task_id = stack.created("anything", {"story": "a"})
+    assert stack.task(task_id)["status"] == "working"
 
 
 def test_a_call_that_is_repeated_with_its_key_stores_nothing_more(stack: Stack) -> None:

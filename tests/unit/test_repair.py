@@ -19,7 +19,7 @@ from mcp_tasks.workflows.executions import execution_arn
 from mcp_tasks.workflows.finish import ROOM
 from mcp_tasks.workflows.repair import START_WITHIN_MS, Found
 from tests.unit import rows_of_version_3 as before
-from tests.unit.aws import Died, raw_rows, refusing
+from tests.unit.aws import Died, raw_rows, real, refusing
 from tests.unit.example_task import HOUR, ID, NOW
 from tests.unit.repairing import ARN, MACHINE, YES, World
 
@@ -400,6 +400,22 @@ def test_an_expired_task_whose_execution_cannot_be_stopped_is_due_again(world: W
     assert world.look() in (Found.EXPIRED, Found.STOPPED)
     assert world.states.executions[ARN].status == "ABORTED"
     assert world.row.status is Status.FAILED
+
+
+def test_an_end_that_comes_as_the_task_expires_stands(world: World) -> None:
+    """By a function whose clock is behind, between the claim and the write."""
+    world.started()
+    claims = iter([True])
+
+    def complete_after_claim(**arguments: Any) -> Any:
+        written = real("dynamodb").update_item(**arguments)
+        if next(claims, False):
+            world.rows.complete(ID, RESULT, NOW + HOUR - 1)
+        return written
+
+    world.calls.instead["update_item"] = complete_after_claim
+    assert world.look(NOW + HOUR + EXPIRED_MS) is Found.EXPIRED
+    assert (world.row.status, world.row.result) == (Status.COMPLETED, RESULT)
 
 
 def test_an_expired_task_fails_though_its_execution_cannot_be_stopped(world: World) -> None:

@@ -266,6 +266,19 @@ def test_a_poll_is_answered_whatever_becomes_of_the_look(
     assert list(lost.states.executions) == [execution_arn(MACHINE, task_id)]
 
 
+def test_a_poll_looks_after_a_task_in_a_hurry(lost: Lost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sweeper has the time to repeat its calls; a client waits."""
+
+    def refuse(deployment: Deployment) -> Any:
+        raise AssertionError("this is the sweeper's")
+
+    monkeypatch.setattr(Deployment, "repair", property(refuse))
+    lost.stack.serve()
+    task_id = lost.created()
+    lost.time.now += FIRST_MS
+    assert lost.poll(task_id) == ("working", LOOK)
+
+
 def test_a_poll_waits_for_step_functions_for_a_moment_only(
     moto: None, catalogue: Catalogue
 ) -> None:

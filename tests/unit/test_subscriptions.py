@@ -639,6 +639,21 @@ def test_what_fails_before_the_acknowledgement_is_an_error_alone(
     assert answer.headers["Content-Type"] == "application/json"
 
 
+def test_rows_that_dynamodb_goes_on_leaving_out_are_asked_for_later(
+    each: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its answer is no error, and holds nothing: the table is busy."""
+    (task_id,) = each.tasks(1)
+    monkeypatch.setattr("mcp_tasks.tasks.rows.time.sleep", lambda seconds: None)
+    each.stack.calls.instead["batch_get_item"] = lambda RequestItems: {
+        "Responses": {},
+        "UnprocessedKeys": RequestItems,
+    }
+    answer = each.stack.listen([task_id])
+    assert (answer.status, answer.code) == (503, INTERNAL)
+    assert answer.headers["Retry-After"] == "1"
+
+
 def fail(each: Listening, operation: str) -> None:
     """Let every call of this operation fail from now on."""
     code = "ProvisionedThroughputExceededException"
