@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    ParamValidationError,
+)
 
 NO_ROOM: Final = frozenset(
     {
@@ -40,6 +46,12 @@ def passing(error: BaseException) -> bool:
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return status >= 500 or code_of(error) in NO_ROOM
     return isinstance(error, BotoCoreError) and not isinstance(error, ParamValidationError)
+
+
+def unanswered(error: BaseException) -> bool:
+    """Whether a call was sent, and may take effect even now."""
+    not_sent = (ClientError, ConnectTimeoutError, EndpointConnectionError)
+    return passing(error) and not isinstance(error, not_sent)
 
 
 def code_of(error: BaseException) -> str:

@@ -226,6 +226,15 @@ def test_a_row_that_nothing_is_known_of_keeps_its_key(busy: Busy, late: bool) ->
     assert busy.executions == [execution_arn(f"{PREFIX}count", task_id)]
 
 
+def test_a_row_that_may_still_arrive_keeps_its_key(busy: Busy) -> None:
+    """It is not there yet. Were its key free, the repeated call would make a second task."""
+    lost = raising(ReadTimeoutError(endpoint_url=URL))
+    with busy.fault("put_item", lost, table=TABLE):
+        assert busy.call(headers=KEY).status == 503
+    keys = real("dynamodb").scan(TableName=CALLERS)["Items"]
+    assert [item for item in keys if "call" in item]
+
+
 def test_a_row_that_nothing_is_known_of_keeps_its_place(busy: Busy) -> None:
     """A caller that has a task which runs has one task fewer."""
     lost = raising(ReadTimeoutError(endpoint_url=URL))

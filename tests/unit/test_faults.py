@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
 from botocore.exceptions import (
     BotoCoreError,
@@ -13,8 +15,10 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
-from mcp_tasks.faults import code_of, passing
+from mcp_tasks.faults import code_of, passing, unanswered
 from tests.unit.aws import error_response
+
+URL: Final = "https://dynamodb.us-east-1.amazonaws.com"
 
 
 def refusal(code: str, status: int = 400) -> ClientError:
@@ -97,3 +101,22 @@ def test_an_error_that_says_nothing_does_not_pass() -> None:
 def test_an_error_is_logged_by_its_name(error: Exception, code: str) -> None:
     """Its message may quote what was sent."""
     assert code_of(error) == code
+
+
+@pytest.mark.parametrize(
+    ("error", "may_arrive"),
+    [
+        (ReadTimeoutError(endpoint_url=URL), True),
+        (ConnectionClosedError(endpoint_url=URL), True),
+        (ConnectTimeoutError(endpoint_url=URL), False),
+        (EndpointConnectionError(endpoint_url=URL), False),
+        (refusal("ThrottlingException"), False),
+        (refusal("InternalServerError", 500), False),
+        (ParamValidationError(report="wrong"), False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_call_that_was_sent_and_not_answered_may_still_take_effect(
+    error: Exception, may_arrive: bool
+) -> None:
+    assert unanswered(error) is may_arrive

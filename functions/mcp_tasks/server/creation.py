@@ -23,7 +23,7 @@ from typing import Any, Final
 from aws_lambda_powertools import Logger
 
 from ..audit import audit
-from ..faults import code_of, passing
+from ..faults import code_of, passing, unanswered
 from ..limits import Limits
 from ..payloads.pointer import owner_of, payload_of
 from ..payloads.store import Payloads
@@ -269,7 +269,8 @@ class Creation:
             try:
                 self.rows.get(task.task_id, now_ms(), task.principal)
             except UnknownTask:
-                raise _unavailable() from None
+                # A write that was not answered may still be on its way.
+                raise _NotKnown() if unanswered(fault) else _unavailable() from None
             except Exception:
                 raise _NotKnown from None
 
