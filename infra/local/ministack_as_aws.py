@@ -15,20 +15,31 @@ Two things it judges otherwise than AWS, and functions would be denied what thei
   perform: states:SendTaskFailure on resource: arn:aws:states:...:stateMachine:..."), which the
   emulator does not know; it would ask for `*`.
 
-Two it does to the processes of functions. It ends that of a function that raises something, where
-Lambda goes on with it: each request that an authorizer refuses would cost a cold start. And when
-one does not start, it ends all others of the same function, which may be starting, too.
+Three it does to the processes of functions. It ends that of a function that raises something, where
+Lambda goes on with it: each request that an authorizer refuses would cost a cold start. When one
+does not start, it ends all others of the same function, which may be starting, too. And it unpacks
+the code for each of them, 50 MB, which takes longer than all else in a cold start, and meanwhile
+nobody is answered; here, they share it.
 
-And it overlooks that a function has failed which a state calls to wait for a token: the state would
-wait for ever, where on AWS it fails, and is retried with another token.
+And two to what state machines see of functions. It calls whatever a function raises by one name,
+where on AWS Retry and Catch match the exception's class. And it overlooks that a function has
+failed which a state calls to wait for a token: the state would wait for ever, where on AWS it
+fails, and is retried with another token.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import sys
+import tempfile
 import time
+import zipfile
 from contextvars import ContextVar
+from pathlib import Path
+from threading import Lock
+from types import SimpleNamespace
 from typing import Any
 
 from ministack import app  # type: ignore[import-not-found]
@@ -54,6 +65,8 @@ _context: ContextVar[dict[str, Any]] = ContextVar("_context")
 """The context object (`$states.context`) of the state that is executed."""
 _handed_out: ContextVar[str | None] = ContextVar("_handed_out", default=None)
 """The task token that a function is called with, or waited for."""
+_raised: ContextVar[list[str] | None] = ContextVar("_raised", default=None)
+"""What the function that a state calls has raised: the names of the classes."""
 _state_machines: dict[str, str] = {}
 """Task token -> the ARN of its state machine, also when it is used up."""
 
@@ -97,17 +110,24 @@ def invoke_with_callback(resource: Any, input_data: Any, token: str, state: Any)
 
 def call_lambda(function: Any, event: Any) -> Any:
     """Call a function for a state; if it was given a token, it fails unless that was answered."""
+    raised: list[str] = []
+    before = _raised.set(raised)
     try:
         return _call_lambda(function, event)
     except stepfunctions._ExecutionError as error:
+        if raised:
+            payload = json.loads(error.cause) | {"errorType": raised[-1]}
+            error = stepfunctions._ExecutionError(raised[-1], json.dumps(payload))
         token = _handed_out.get()
         waiting = stepfunctions._task_tokens.pop(token, None)
         if waiting is None:
-            raise
+            raise error from None
         if waiting["event"].is_set():
             stepfunctions._task_tokens[token] = waiting
-            raise
+            raise error from None
         raise HandOutError(error.error, error.cause) from None
+    finally:
+        _raised.reset(before)
 
 
 def extract_resource_arn(service: str, *request: Any) -> str:
@@ -148,6 +168,9 @@ def invoke(worker: Any, *request: Any, **options: Any) -> Any:
         processes, worker._proc = [], None
     finally:
         _spared.reset(token)
+    raised = _raised.get()
+    if raised is not None and (name := exception_name(response.get("trace", ""))):
+        raised.append(name)
     for process in processes:
         if process.poll() is None and not response["error"].startswith("Task timed out"):
             worker._proc = process
@@ -157,12 +180,39 @@ def invoke(worker: Any, *request: Any, **options: Any) -> Any:
     return response
 
 
+class Code(zipfile.ZipFile):
+    """A function's code. All its processes see the same folder, which they only read."""
+
+    _unpacking = Lock()
+
+    def extractall(self, path: Any = None, members: Any = None, pwd: Any = None) -> None:
+        """Let `path`, an empty folder, be the code's."""
+        archive = Path(str(self.filename))
+        digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+        folder = Path(tempfile.gettempdir()) / f"code-{digest}"
+        with self._unpacking:
+            if not folder.exists():
+                unfinished = folder.with_suffix(".unfinished")
+                super().extractall(unfinished, members, pwd)
+                unfinished.rename(folder)
+        Path(path).rmdir()
+        Path(path).symlink_to(folder)
+        archive.unlink()
+
+
+def exception_name(trace: str) -> str | None:
+    """The class of the exception that a traceback ends with."""
+    names = re.findall(r"^([A-Za-z_][\w.]*)(?::|$)", trace, re.MULTILINE)
+    return names[-1].rpartition(".")[2] if names else None
+
+
 if __name__ == "__main__":
     app.pin_request_origin = pin_request_origin
     iam_actions.extract_resource_arn = extract_resource_arn
     stepfunctions._call_lambda = call_lambda
     stepfunctions._execute_task = execute_task
     stepfunctions._invoke_with_callback = invoke_with_callback
+    lambda_runtime.zipfile = SimpleNamespace(ZipFile=Code, BadZipFile=zipfile.BadZipFile)
     lambda_runtime._signal = signal
     lambda_runtime._collect = collect
     lambda_runtime.Worker.invoke = invoke

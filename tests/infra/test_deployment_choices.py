@@ -205,7 +205,7 @@ def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: 
         ("max_listens", "101", "0 to 100 open listens"),
         ("max_body", "1023", "1024 to 5242880 bytes of a body; Lambda takes 6 MB"),
         ("max_body", "5242881", "1024 to 5242880 bytes of a body; Lambda takes 6 MB"),
-        ("max_arguments", "5242881", "1024 to 5242880 bytes of arguments, which a body has to carry"),
+        ("max_arguments", "5242881", "1024 to 5242880 bytes of arguments, which a body has to"),
         ("max_depth", "9", "10 to 500 levels"),
         ("max_depth", "501", "10 to 500 levels"),
         ("max_ttl_days", "366", "1 to 365 days"),

@@ -21,7 +21,7 @@ from tests.integration.client import Client, accept
 from tests.limits import RAISED
 
 VERSIONS = Path(__file__).with_name("versions")
-CELL = {"cell": "c4", **RAISED}
+CELL = {"cell": "c5", **RAISED}
 WAITS_S = 3600
 """Longer than the test; then it is cancelled."""
 

@@ -1,0 +1,62 @@
+"""A small fault campaign: what `make chaos` does with hundreds of tasks, with a few."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.local.deployment import LocalStack, deploy
+from infra.local.emulator import Emulator
+from tests.chaos.evidence import Evidence
+from tests.chaos.run import TOOLS, campaign, functions
+from tests.limits import RAISED
+
+TASKS = 20
+EXPIRING = frozenset({"outlive", "unheard"})
+"""What takes minutes to expire."""
+
+
+@pytest.fixture(scope="module")
+def chaotic(emulator: Emulator, aws: Any) -> Iterator[LocalStack]:
+    """A stack of its own: its functions take a proxy for AWS, which ends with the test."""
+    stack = deploy(emulator, TOOLS, "mcp-chaos", {"cell": "c4", **RAISED})
+    yield stack
+    scheduler = aws("scheduler")
+    for schedule in scheduler.list_schedules(NamePrefix=stack.name)["Schedules"]:
+        scheduler.delete_schedule(Name=schedule["Name"], GroupName=schedule["GroupName"])
+
+
+def test_nothing_is_lost_and_nothing_happens_twice_whatever_fails(
+    chaotic: LocalStack, aws: Any, tmp_path: Path
+) -> None:
+    """The sweeper is not waited for, but called, and tasks are due, as if a minute went by."""
+    environments, evidence = functions(chaotic, aws), Evidence(chaotic, aws)
+    (sweeper,) = (name for name in environments if "-SweepFunction" in name)
+    (callers,) = {each["CALLERS_TABLE"] for each in environments.values() if "CELL" in each}
+
+    def sweep() -> None:
+        evidence.hurry(callers)
+        aws("lambda").invoke(FunctionName=sweeper, Payload=b"{}")
+
+    outcome = campaign(
+        chaotic,
+        aws,
+        tmp_path,
+        tasks=TASKS,
+        seed=6,
+        faulty_seconds=15,
+        settle_seconds=120,
+        clients=4,
+        without=EXPIRING,
+        sweep=sweep,
+    )
+    assert outcome.faults.counts.total() >= TASKS
+    assert outcome.killed > 0
+    assert outcome.verdict.acknowledged == TASKS
+    assert outcome.verdict.lost == {}, outcome.stories
+    assert outcome.verdict.twice == {}, outcome.stories
+    assert outcome.settled_seconds is not None
+    assert outcome.quiet_seconds is not None
