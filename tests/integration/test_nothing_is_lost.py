@@ -40,7 +40,22 @@ def kill_workers(emulator: Emulator) -> int:
     ]
     for pid in children:
         os.kill(pid, signal.SIGKILL)
+    # The emulator tells a dead worker from a live one by its state, which lags behind the signal.
+    deadline = time.monotonic() + 10
+    while children and _alive(children):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     return len(children)
+
+
+def _alive(pids: list[int]) -> bool:
+    listed = subprocess.run(
+        ["ps", "-o", "stat=", "-p", ",".join(map(str, pids))],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    return any(not state.startswith("Z") for state in listed.split())
 
 
 def restart_api(stack: LocalStack, aws: object) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -145,6 +146,8 @@ class Stage:
         self.actor: Actor | None = None
         self.late: list[Callable[[], None]] = []
         """Starts that take effect later."""
+        self.refused = False
+        """Whether a start was refused for good."""
         self.violation: Violation | None = None
         self._faults = faults
 
@@ -179,6 +182,7 @@ class Stage:
             case Fault.UNREACHED:
                 raise ConnectTimeoutError(endpoint_url=target)
             case Fault.REFUSED:
+                self.refused = True
                 raise _error("AccessDeniedException", 400, operation)
             case Fault.KILLED_BEFORE:
                 raise Killed
@@ -186,10 +190,8 @@ class Stage:
                 self.late.append(effect)
                 raise ReadTimeoutError(endpoint_url=target)
             case Fault.REPEATED:
-                try:
+                with suppress(ClientError):
                     self._took(effect)
-                except ClientError:
-                    pass
                 return self._took(effect)
         try:
             self._took(effect)

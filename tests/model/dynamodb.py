@@ -1,4 +1,4 @@
-"""DynamoDB as moto has it, without HTTP: a call costs a fraction of a millisecond, or an update three.
+"""DynamoDB as moto has it, without HTTP: a read takes a fraction of a millisecond, a write two.
 
 The conditions and the updates are evaluated by moto, as under `tests/unit`. What is left out is
 botocore: its checks of parameters, its signatures and its retries.
@@ -50,9 +50,7 @@ def _update(request: dict[str, Any]) -> dict[str, Any]:
         expression_attribute_names=request.get("ExpressionAttributeNames", {}),
         expression_attribute_values=request.get("ExpressionAttributeValues", {}),
         condition_expression=request.get("ConditionExpression"),
-        return_values_on_condition_check_failure=request.get(
-            "ReturnValuesOnConditionCheckFailure"
-        ),
+        return_values_on_condition_check_failure=request.get("ReturnValuesOnConditionCheckFailure"),
     )
     return {"Attributes": _plain(written)}
 

@@ -1,9 +1,9 @@
-"""AWS Step Functions, as its documentation has it: what `Executions` calls, and what goes on inside.
+"""AWS Step Functions as its documentation has it: what `Executions` calls, and what goes on inside.
 
 An execution's input says in `arguments.script` what it does. A script is a list of states:
 
     {"do": "report"}                    a step that tells how far it is
-    {"do": "explain"}                   a step that leaves a message in case that the execution fails
+    {"do": "explain"}                   a step that leaves a message for the case that it fails
     {"do": "ask", "asks": [n, ...]}     parallel states that wait, each for answers to n questions
     {"do": "end", "status": ...}        SUCCEEDED, FAILED, or ToolError, which is FAILED as well
 
@@ -298,7 +298,7 @@ class StepFunctions:
             names = [f"q{n}" for n in range(branch.questions)]
             token = Token(f"token-{self._count}", execution, frozenset(names))
             self.tokens[token.value] = branch.token = token
-            event |= {"token": token.value, "requests": {name: QUESTION for name in names}}
+            event |= {"token": token.value, "requests": dict.fromkeys(names, QUESTION)}
         branch.invocation = Invocation(execution, branch, event)
 
     def _waiting(self, value: str, operation: str) -> Token:

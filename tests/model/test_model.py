@@ -1,4 +1,4 @@
-"""The task core under every fault and in every order that a few steps make: what issue 6 promises.
+"""The task core under every fault and in every order that a few steps make (docs/reliability.md).
 
 Hypothesis makes up what clients, executions, schedules, clocks and AWS do; `World` says what must
 hold. A failing run is made as short as may be, and printed as a test that can be copied.
@@ -101,6 +101,7 @@ class TaskCore(RuleBasedStateMachine):
         self.world.step_functions.lag_ms = lag
         self.answering = answering
         self.draw = data.draw
+        self.fixed: Plan | None = None
         self.draw(st.sampled_from((self.ask, self.ask, self.create, self.create_keyed)))()
 
     @rule(data=st.data())
@@ -115,11 +116,17 @@ class TaskCore(RuleBasedStateMachine):
         """What can happen now, the more often the likelier."""
         world = self.world
         possible: list[Callable[[], None]] = []
-        if self._stirring() and len(world.suspended) < SUSPENDED:
-            possible += [self.progress] * 6
         if world.suspended:
-            possible += [self.go_on] * 4
+            possible += [self.go_on] * 2
         possible += [self.wait] * 2
+        if len(world.suspended) < SUSPENDED:
+            possible += [self.overtake] * 5
+        return possible + self._actions()
+
+    def _actions(self) -> list[Callable[[], None]]:
+        """What clients, executions and AWS may do now."""
+        world = self.world
+        possible: list[Callable[[], None]] = []
         if world.ms > START + DAY:
             possible += [self.delete_expired]
         if waiting(world):
@@ -134,6 +141,8 @@ class TaskCore(RuleBasedStateMachine):
         possible += [self.repeat] * 2 if world.keyed else [self.create_keyed]
         if world.questions:
             possible += [self.update] * 4
+        if self._stirring():
+            possible += [self.progress] * 6
         if world.stale:
             possible += [self.deliver_again]
         if world.step_functions.events:
@@ -145,6 +154,10 @@ class TaskCore(RuleBasedStateMachine):
         return things[-1 - self.draw(st.integers(0, min(len(things), TASKS_AT_ONCE) - 1))]
 
     def _plan(self) -> Plan:
+        """The plan of the next actor."""
+        if self.fixed is not None:
+            plan, self.fixed = self.fixed, None
+            return plan
         return self.draw(plans)
 
     def _tasks(self) -> list[str]:
@@ -213,7 +226,9 @@ class TaskCore(RuleBasedStateMachine):
         self.world.invoke(self._pick(self.world.stale), self._plan())
 
     def time_out(self) -> None:
-        self.world.step_functions.time_out(self._pick(waiting(self.world)), self.draw(st.booleans()))
+        self.world.step_functions.time_out(
+            self._pick(waiting(self.world)), self.draw(st.booleans())
+        )
 
     def break_off(self) -> None:
         status = self.draw(st.sampled_from(("FAILED", "TIMED_OUT", "ABORTED")))
@@ -228,6 +243,18 @@ class TaskCore(RuleBasedStateMachine):
         self.world.hear(event, self._plan())
 
     # schedules, clocks, and who was interrupted
+
+    def overtake(self) -> None:
+        """One begins, another does something before the next call of the first."""
+        before = list(self.world.suspended)
+        self.fixed = Plan(pauses=frozenset({self.draw(points)}))
+        self.draw(st.sampled_from(self._actions()), label="overtaken")()
+        self.fixed = None
+        for first in [actor for actor in self.world.suspended if actor not in before]:
+            if actions := self._actions():
+                self.draw(st.sampled_from(actions), label="overtakes")()
+            if first in self.world.suspended:
+                self.world.go_on(first)
 
     def sweep(self) -> None:
         if self.draw(st.booleans()):

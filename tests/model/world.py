@@ -9,15 +9,15 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
 import pytest
-from hypothesis import note
 from botocore.exceptions import ClientError
+from hypothesis import note
 
 from mcp_tasks.limits import Limits
 from mcp_tasks.payloads.pointer import owner_of
@@ -290,10 +290,8 @@ class World:
         """What was on its way takes effect."""
         late, self.stage.late = self.stage.late, []
         for effect in late:
-            try:
+            with suppress(ClientError):
                 self.stage.call(STATES, "late", effect)
-            except ClientError:
-                pass
         self._check()
 
     def require(self, holds: bool, message: str) -> None:
@@ -323,7 +321,7 @@ class World:
             self._numbers += 1
             arguments = {"script": script, "call": self._numbers, "data": data}
             self._called[self._numbers] = arguments
-            made = {"arguments": arguments, "entry": entry, "can": can}
+            made: dict[str, Any] = {"arguments": arguments, "entry": entry, "can": can}
             if key is not None:
                 self.keyed[key] = made
         else:
@@ -349,6 +347,7 @@ class World:
 
     def get(self, who: str, task_id: str, plan: Plan = CALM) -> Any:
         """`tasks/get`."""
+        over = task_id in self._ends
 
         def after(actor: Actor) -> None:
             if not self._known(actor, who, task_id):
@@ -358,7 +357,7 @@ class World:
                 before = self._ends.setdefault(task_id, view)
                 self.require(before == view, f"{task_id} ended as {before}, and now as {view}")
             else:
-                self.require(task_id not in self._ends, f"{task_id} was over, and is not any more")
+                self.require(not over, f"{task_id} was over, and is not any more")
 
         return self._method("tasks/get", who, {"taskId": task_id}, plan, after)
 
@@ -377,7 +376,9 @@ class World:
                 left = task_of(row).outstanding.keys() & keys
                 self.require(not left, f"an answer to {left} was acknowledged, and is not there")
 
-        self._method("tasks/update", who, {"taskId": task_id, "inputResponses": answers}, plan, after)
+        self._method(
+            "tasks/update", who, {"taskId": task_id, "inputResponses": answers}, plan, after
+        )
 
     def cancel(self, who: str, task_id: str, plan: Plan = CALM) -> None:
         """`tasks/cancel`."""
@@ -426,9 +427,7 @@ class World:
             same = other.task_id == task.task_id
             self.require(same or not live, f"key {key}: {task.task_id} and {other.task_id}")
         self.require(dynamodb.item(TABLE, task.task_id) is not None, f"no row: {task.task_id}")
-        self.acknowledged.setdefault(
-            task.task_id, Acknowledged(task.task_id, task.expires_at, key)
-        )
+        self.acknowledged.setdefault(task.task_id, Acknowledged(task.task_id, task.expires_at, key))
 
     # functions that AWS invokes
 
@@ -482,8 +481,7 @@ class World:
     def delete_expired(self) -> None:
         """DynamoDB's time to live: a row that is over goes, long after its time."""
         for row in dynamodb.items(TABLE):
-            late = int(row["expiresAt"]["N"]) * 1000 < self.ms
-            if late and task_of(row).status.terminal:
+            if int(row["expiresAt"]["N"]) * 1000 < self.ms and "dueAt" not in row:
                 self.deleted.add(row["taskId"]["S"])
                 dynamodb.remove(TABLE, row["taskId"]["S"])
 
@@ -584,7 +582,9 @@ class World:
             return task.expires_at <= self.ms
         if error.get("code") == ErrorCode.MISSING_REQUIRED_CLIENT_CAPABILITY:
             return not task.accepts
-        if task.status_message in (GONE, REFUSED, NOT_STARTED):
+        if task.status_message in (REFUSED, NOT_STARTED):
+            return self.stage.refused
+        if task.status_message == GONE:
             return not executions
         return any(e.status not in ("RUNNING", "SUCCEEDED") for e in executions)
 
@@ -662,7 +662,7 @@ class World:
     def _look_twice(self, answering: bool) -> None:
         """Let the sweeper have two looks at every task."""
         looks: Counter[str] = Counter()
-        for _ in range(LOOKS):
+        for _ in range(5 * LOOKS):  # an old task is looked at each hour, a new one each minute
             self._work_off(answering)
             due = {task.task_id: task.due_at for task in self._live()}
             if all(looks[task_id] >= 2 for task_id in due):
