@@ -10,19 +10,19 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from aws_lambda_powertools import Logger
 
 from ..audit import audit
 from ..payloads.store import Payloads
-from ..protocol.errors import ErrorCode
 from ..registry.catalogue import Catalogue
 from ..tasks.due import EXPIRED_MS
 from ..tasks.rows import Conflict, TaskEnded, TaskTable, UnknownTask
 from ..tasks.task import Task
 from .executions import Executions, StartFailed
 from .finish import end_task
+from .outcome import Failed
 
 START_WITHIN_MS: Final = 80 * 24 * 3600 * 1000
 """How old a task may be that is started. Step Functions forgets an execution, and that its name was
@@ -102,7 +102,7 @@ class Repair:
             return Found.RUNNING
         # The row first, as for a cancel: it stays due until its execution is stopped.
         with suppress(TaskEnded, UnknownTask):
-            ended = self.rows.expire(task.task_id, _error(EXPIRED), EXPIRED, now)
+            ended = self.rows.expire(task.task_id, Failed(EXPIRED).error, EXPIRED, now)
             audit("end", task.task_id, task.principal, status=ended.status.value)
         self.executions.stop(task.state_machine_arn, task.task_id)
         return Found.EXPIRED
@@ -120,7 +120,7 @@ class Repair:
             else:
                 return Found.STARTED
         with suppress(TaskEnded, UnknownTask):
-            ended = self.rows.fail(task.task_id, _error(reason), reason, now)
+            ended = self.rows.fail(task.task_id, Failed(reason).error, reason, now)
             audit("end", task.task_id, task.principal, status=ended.status.value)
         return Found.FAILED
 
@@ -138,7 +138,3 @@ class Repair:
                     task = self.rows.close(task, ask.id, now)
                     found = Found.CLOSED
         return found
-
-
-def _error(message: str) -> dict[str, Any]:
-    return {"code": int(ErrorCode.INTERNAL_ERROR), "message": message}
