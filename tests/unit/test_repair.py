@@ -81,7 +81,17 @@ def test_a_task_that_cannot_be_started_fails(world: World) -> None:
         Status.FAILED,
         {"code": -32603, "message": repair.REFUSED},
     )
-    assert task.due_at is None
+
+
+def test_what_was_started_before_a_start_was_refused_is_stopped(world: World) -> None:
+    """What another attempt has just started is not found at once (DescribeExecution)."""
+    world.written()
+    world.calls.instead["start_execution"] = refusing("stepfunctions", "AccessDeniedException")
+    assert world.look() is Found.FAILED
+    assert world.row.due_at == DUE + STOP_AGAIN_MS
+    assert world.look(DUE + STOP_AGAIN_MS) is Found.STOPPED
+    assert "stop_execution" in world.calls.operations
+    assert world.row.due_at is None
 
 
 def test_a_task_that_was_cancelled_before_its_start_was_refused_stays_cancelled(

@@ -213,7 +213,8 @@ class Creation:
             message = "The task could not be started; the call can be repeated"
             error = ProtocolError(ErrorCode.INTERNAL_ERROR, message)
             with suppress(TaskEnded, UnknownTask):
-                self.rows.fail(task.task_id, error.as_error(), message, now_ms())
+                # It may run all the same: the sweeper may have been faster, and not been refused.
+                self.rows.fail(task.task_id, error.as_error(), message, now_ms(), may_run=True)
                 audit("end", task.task_id, task.principal, status=Status.FAILED.value)
             raise error from None
 

@@ -119,8 +119,10 @@ class Repair:
                 reason = REFUSED
             else:
                 return Found.STARTED
+        # It may run all the same: what another attempt has just started is not found at once.
         with suppress(TaskEnded, UnknownTask):
-            ended = self.rows.fail(task.task_id, Failed(reason).error, reason, now)
+            error = Failed(reason).error
+            ended = self.rows.fail(task.task_id, error, reason, now, may_run=True)
             audit("end", task.task_id, task.principal, status=ended.status.value)
         return Found.FAILED
 
