@@ -67,8 +67,23 @@ def deaf(aws: Any, stack: LocalStack) -> Iterator[None]:
 
 
 @contextmanager
+def given_up_on(aws: Any, function: str) -> Iterator[None]:
+    """What comes in its stream is passed over, as what Lambda has given up on."""
+    lambda_ = aws("lambda")
+    (mapping,) = lambda_.list_event_source_mappings(FunctionName=function)["EventSourceMappings"]
+    nothing = {"Filters": [{"Pattern": json.dumps({"eventName": ["NOTHING"]})}]}
+    lambda_.update_event_source_mapping(UUID=mapping["UUID"], FilterCriteria=nothing)
+    try:
+        yield
+    finally:
+        lambda_.update_event_source_mapping(
+            UUID=mapping["UUID"], FilterCriteria=mapping["FilterCriteria"]
+        )
+
+
+@contextmanager
 def unread(aws: Any, function: str) -> Iterator[None]:
-    """A function is not called with what is in its stream or queue."""
+    """A function is not called with what is in its queue."""
     lambda_ = aws("lambda")
     (mapping,) = lambda_.list_event_source_mappings(FunctionName=function)["EventSourceMappings"]
     lambda_.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
@@ -113,10 +128,9 @@ def test_changes_that_were_not_published_reach_those_who_listen(
     """From the stream, which the message points into."""
     with ThreadPoolExecutor() as pool:
         follower = Follower(Client(gateway.url), pool)
-        with unread(aws, Functions(stack, aws).name("Publish")):
+        with given_up_on(aws, Functions(stack, aws).name("Publish")):
             follower.tell()
             follower.client.end(follower.task_id)
-            assert follower.told() == []
             (letter,) = left_by("publish")
             body = json.loads(letter["Body"])
             body["DDBStreamBatchInfo"] |= _changes_of(follower.task_id, stack, aws)
