@@ -27,7 +27,7 @@ from moto import mock_aws
 
 from mcp_tasks.tasks.inputs import Kind
 from tests.model import dynamodb
-from tests.model.actors import CALLERS, CLOCK, OBJECTS, STATES, TASKS, Fault, Plan
+from tests.model.actors import CALLERS, CLOCK, OBJECTS, STATES, TASKS, Fault, Plan, Point
 from tests.model.figures import figures
 from tests.model.step_functions import Execution
 from tests.model.world import (
@@ -73,6 +73,16 @@ points = st.sampled_from(
     + [(OBJECTS, 0), (CLOCK, 0), (CLOCK, 2)]
 )
 faults = st.dictionaries(points, st.sampled_from(Fault), min_size=1, max_size=5)
+outages = st.builds(
+    lambda target, n, first, rest: (
+        {(target, n): first} | {(target, n + i): rest for i in range(1, 5)}
+    ),
+    st.sampled_from((TASKS, STATES)),
+    st.integers(0, 3),
+    st.sampled_from((Fault.THROTTLED, Fault.FAILED_AFTER, Fault.UNANSWERED)),
+    st.sampled_from((Fault.THROTTLED, Fault.UNREACHED)),
+)
+"""Nothing goes any more."""
 pauses = st.frozensets(points, min_size=1, max_size=4)
 skews = st.sampled_from((0, SKEW_MS, -SKEW_MS))
 plans = st.one_of(
@@ -80,11 +90,13 @@ plans = st.one_of(
     st.builds(Plan, pauses=pauses, skew_ms=skews),
     st.builds(Plan, faults=faults, skew_ms=skews),
     st.builds(Plan, faults=faults, pauses=pauses),
+    st.builds(Plan, faults=outages, skew_ms=skews),
 )
 someone = st.sampled_from((OWNER,) * 11 + (STRANGER,))
 times = st.sampled_from(
-    [1_000] * 3 + [21_000] * 3 + [MINUTE + 1] * 3 + [4 * MINUTE, 40 * MINUTE, 25 * 60 * MINUTE]
+    [1_000] * 3 + [21_000] * 3 + [MINUTE + 1] * 3 + [4 * MINUTE, 40 * MINUTE, 25 * 60 * MINUTE, 0]
 )
+"""0 is until something is about to expire."""
 
 
 class TaskCore(RuleBasedStateMachine):
@@ -245,10 +257,13 @@ class TaskCore(RuleBasedStateMachine):
     # schedules, clocks, and who was interrupted
 
     def overtake(self) -> None:
-        """One begins, another does something before the next call of the first."""
+        """One begins, another does something before a call of the first."""
+        self._overtaken(self.draw(st.sampled_from(self._actions())), self.draw(points))
+
+    def _overtaken(self, action: Callable[[], None], point: Point) -> None:
         before = list(self.world.suspended)
-        self.fixed = Plan(pauses=frozenset({self.draw(points)}))
-        self.draw(st.sampled_from(self._actions()), label="overtaken")()
+        self.fixed = Plan(pauses=frozenset({point}))
+        action()
         self.fixed = None
         for first in [actor for actor in self.world.suspended if actor not in before]:
             if actions := self._actions():
@@ -262,7 +277,8 @@ class TaskCore(RuleBasedStateMachine):
         self.world.sweep(self._plan())
 
     def wait(self) -> None:
-        self.world.advance(self.draw(times), self.draw(st.booleans()))
+        ms = self.draw(times) or max(0, self.world.expires_in_ms() - SKEW_MS // 2)
+        self.world.advance(ms, self.draw(st.booleans()))
 
     def go_on(self) -> None:
         self.world.go_on(self._pick(self.world.suspended))

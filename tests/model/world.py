@@ -478,6 +478,11 @@ class World:
         due = [int(row["dueAt"]["N"]) for row in dynamodb.items(TABLE) if "dueAt" in row]
         return max(0, min(due, default=self.ms) - self.ms)
 
+    def expires_in_ms(self) -> int:
+        """How long until the next task expires."""
+        ends = [task.expires_at for task in self._live() if task.expires_at > self.ms]
+        return min(ends, default=self.ms) - self.ms
+
     def delete_expired(self) -> None:
         """DynamoDB's time to live: a row that is over goes, long after its time."""
         for row in dynamodb.items(TABLE):
@@ -545,6 +550,8 @@ class World:
         for ask_id, asked in new.asks.items():
             before = old.asks.get(ask_id)
             if before is None:
+                again = [key for key in asked.questions if key in self.questions[new.task_id]]
+                require(not again, f"asks {again} once more")
                 self.questions[new.task_id] += list(asked.questions)
                 token = self.step_functions.tokens[asked.token]
                 require(token.execution.name == new.task_id, "asks with another task's token")
