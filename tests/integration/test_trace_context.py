@@ -52,7 +52,7 @@ def test_trace_context_reaches_all_parts(
     created = client.request("tools/call", {"name": tool, "arguments": arguments}, meta=TRACE)
     task_id = created.result["taskId"]
     execution_input = traces.execution_input(task_id)
-    meta = execution_input.get("trace", execution_input.get("_meta"))
+    meta = execution_input.get("trace") or execution_input["_meta"]
     assert {name: value for name, value in meta.items() if name != "schema"} == TRACE
     for message in ("answered", "ran"):
         found = lines(aws, task_id, message)
