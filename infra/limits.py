@@ -81,7 +81,11 @@ def throttle_of(choices: Choices) -> Throttle:
 
 
 def max_ttl_of(choices: Choices) -> timedelta:
-    """How long a tool may keep its tasks. Raises ValueError."""
+    """How long a tool may keep its tasks. Raises ValueError.
+
+    Objects in the bucket expire by it, those that are there already included: a lower value may
+    take them from tasks that were made under a higher one.
+    """
     return timedelta(days=choices.number("max_ttl_days", 30, 1, 365, "1 to 365 days"))
 
 

@@ -75,3 +75,9 @@ class PayloadsBucket(Construct):
             role_of(function), resource, "Keys end in a task's id and 128 random bits"
         )
         self._encryption.allow_using_objects(function)
+
+    def allow_noticing_what_is_gone(self, function: lambda_.Function) -> None:
+        """Let a function learn that an object is not there: S3 tells only those who may list the
+        bucket, and says AccessDenied to others (S3 API reference, "GetObject", "Permissions").
+        """
+        allow(function, ["s3:ListBucket"], [self._bucket.bucket_arn])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from botocore.config import Config
 from botocore.session import get_session
 
+from .faults import notice_unanswered
 from .limits import Limits
 from .notifications.bus import EventBus
 from .notifications.mailboxes import Mailboxes
@@ -40,7 +41,9 @@ QUICK_CONFIG = Config(read_timeout=3, retries={"mode": "standard", "total_max_at
 
 def aws_client(service: str, config: Config) -> Any:
     """A client of an AWS service. Not boto3's: importing boto3 doubles the cold start."""
-    return get_session().create_client(service, config=config)
+    client = get_session().create_client(service, config=config)
+    notice_unanswered(client)
+    return client
 
 
 class Deployment:
@@ -103,9 +106,12 @@ class Deployment:
     def payloads(self) -> Payloads:
         """What is too large for rows and executions."""
         config = CLIENT_CONFIG.merge(S3_CONFIG)
+        return Payloads(lambda: self._client("s3", config=config), self._bucket)
+
+    @property
+    def _bucket(self) -> str:
         # A function's code is replaced before its environment: what needs no bucket goes on.
-        bucket = self._environment.get("PAYLOADS_BUCKET", "")
-        return Payloads(lambda: self._client("s3", config=config), bucket)
+        return self._environment.get("PAYLOADS_BUCKET", "")
 
     @cached_property
     def repair(self) -> Repair:
@@ -114,10 +120,12 @@ class Deployment:
 
     @cached_property
     def quick_repair(self) -> Repair:
-        """The same for a client that waits: Step Functions is asked once."""
+        """The same for a client that waits: Step Functions and S3 are asked once."""
         config = CLIENT_CONFIG.merge(QUICK_CONFIG)
         executions = Executions(lambda: self._client("stepfunctions", config=config))
-        return Repair(self.rows, executions, self.catalogue, self.payloads)
+        for_objects = CLIENT_CONFIG.merge(S3_CONFIG).merge(QUICK_CONFIG)
+        payloads = Payloads(lambda: self._client("s3", config=for_objects), self._bucket, reads=1)
+        return Repair(self.rows, executions, self.catalogue, payloads)
 
     @cached_property
     def catalogue(self) -> Catalogue:

@@ -6,7 +6,7 @@ the time that they get here (AWS SDKs and Tools reference guide, "Retry behavior
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -15,6 +15,9 @@ from botocore.exceptions import (
     EndpointConnectionError,
     ParamValidationError,
 )
+
+if TYPE_CHECKING:
+    from botocore.client import BaseClient
 
 NO_ROOM: Final = frozenset(
     {
@@ -39,6 +42,9 @@ NO_ROOM: Final = frozenset(
 )
 """Errors that come with a status below 500 and are none of the caller's."""
 
+_EARLIER: Final = "mcp-tasks/unanswered"
+"""Where an error keeps that an attempt before the last was not answered."""
+
 
 def passing(error: BaseException) -> bool:
     """Whether the same call may succeed another time."""
@@ -49,9 +55,46 @@ def passing(error: BaseException) -> bool:
 
 
 def unanswered(error: BaseException) -> bool:
-    """Whether a call was sent, and may take effect even now."""
-    not_sent = (ClientError, ConnectTimeoutError, EndpointConnectionError)
-    return passing(error) and not isinstance(error, not_sent)
+    """Whether a call was sent, and may take effect even now.
+
+    It may be an attempt before the last that was: botocore raises what came of the last, and tells
+    of those before it only how many there were. Clients tell more (see `notice_unanswered`).
+    """
+    if isinstance(error, ClientError):
+        return passing(error) and _EARLIER in error.response.get("ResponseMetadata", {})
+    return passing(error) and (_sent(error) or hasattr(error, _EARLIER))
+
+
+def notice_unanswered(client: BaseClient) -> None:
+    """Have a client's errors tell whether an attempt before the last was not answered.
+
+    botocore emits `needs-retry` after each attempt, and `after-call` or `after-call-error` after
+    the last.
+    """
+    events = client.meta.events
+    events.register("needs-retry", _note)
+    events.register("after-call", _tell)
+    events.register("after-call-error", _tell_with)
+
+
+def _sent(error: BaseException) -> bool:
+    """Whether an error other than AWS's own came when the call was on its way."""
+    return not isinstance(error, (ConnectTimeoutError, EndpointConnectionError))
+
+
+def _note(caught_exception: Exception | None, request_dict: dict[str, Any], **_: Any) -> None:
+    if caught_exception is not None and _sent(caught_exception):
+        request_dict["context"][_EARLIER] = True
+
+
+def _tell(parsed: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
+    if _EARLIER in context:
+        parsed["ResponseMetadata"][_EARLIER] = True
+
+
+def _tell_with(exception: Exception, context: dict[str, Any], **_: Any) -> None:
+    if _EARLIER in context:
+        setattr(exception, _EARLIER, True)
 
 
 def code_of(error: BaseException) -> str:

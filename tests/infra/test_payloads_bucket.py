@@ -8,6 +8,8 @@ from tests.infra.assembly import Assembly
 
 DEFAULT_DAYS = 30
 """`max_ttl_days`."""
+BUCKET = "<Payloads/Bucket.Arn>"
+OBJECTS = "arn:<AWS::Partition>:s3:::<Payloads/Bucket>/"
 
 
 def test_nobody_outside_reads_a_payload_and_nobody_reads_one_without_tls(on_aws: Assembly) -> None:
@@ -79,9 +81,22 @@ def test_a_worker_reaches_only_what_is_its_tool_s(
     for role, grants in assemblies[name].grants().items():
         if role.endswith("/Worker/Role"):
             tool = role.removeprefix("Tools/").removesuffix("/Worker/Role")
-            (resource,) = (resource for resource in grants if "<Payloads/Bucket>" in resource)
+            (resource,) = (resource for resource in grants if "<Payloads/Bucket" in resource)
             assert resource.endswith(f":s3:::<Payloads/Bucket>/{tool}/*")
             assert grants[resource] == {"s3:GetObject", "s3:PutObject"}
+
+
+@pytest.mark.parametrize("name", ["aws", "domain"])
+def test_who_ends_tasks_and_who_tells_of_them_learns_what_is_gone(
+    assemblies: dict[str, Assembly], name: str
+) -> None:
+    """Otherwise S3 says AccessDenied of what is not there, as of what is forbidden (S3 API
+    reference, "GetObject", "Permissions"), and neither may be taken for the other.
+    """
+    grants = assemblies[name].grants()
+    listing = {role for role in grants if "s3:ListBucket" in grants[role].get(BUCKET, ())}
+    assert listing == {role for role in grants if f"{OBJECTS}*" in grants[role]}
+    assert listing >= {"Api/Role", "Finish/Role", "Sweep/Role"}
 
 
 def test_who_asks_reaches_no_payload(on_aws: Assembly) -> None:

@@ -73,7 +73,7 @@ class Busy:
         """What a run of the sweeper finds, once a task that is new now is due."""
         self.time.now += FIRST_MS
         deployment = self.stack.deployment
-        return dict(sweep(deployment.rows, deployment.repair, self.time.read, 60))
+        return dict(sweep(deployment.rows, deployment.repair, self.time.read, 60).found)
 
     @property
     def executions(self) -> list[str]:
@@ -287,6 +287,15 @@ def test_a_place_that_was_taken_all_the_same_is_given_back(
 
 def test_a_key_that_cannot_be_claimed_is_no_task(busy: Busy) -> None:
     with busy.fault("put_item", THROTTLED, table=CALLERS):
+        answer = busy.call(headers=KEY)
+    assert (answer.status, answer.code) == (503, INTERNAL)
+    busy.assert_nothing_left()
+
+
+def test_a_key_that_was_claimed_all_the_same_is_free(busy: Busy) -> None:
+    """Or else it is after a minute, when nobody has made its task."""
+    lost = raising(ReadTimeoutError(endpoint_url=URL))
+    with busy.fault("put_item", lost, table=CALLERS, late=True):
         answer = busy.call(headers=KEY)
     assert (answer.status, answer.code) == (503, INTERNAL)
     busy.assert_nothing_left()

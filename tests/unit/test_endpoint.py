@@ -647,7 +647,7 @@ def test_what_was_heard_counts_for_what_can_be_sent(
     stack.way = way
     params = {"name": "count", "arguments": {"upto": 3}, "_meta": {"progressToken": 1}}
     assert stack.post("tools/call", params, capabilities={}).notifications
-    monkeypatch.setattr(endpoint, "MAX_ANSWER", sizes[0] + more)
+    monkeypatch.setattr(endpoint, "MOST_CARRIED", sizes[0] + more)
     answer = stack.post("tools/call", params, capabilities={})
     assert answer.notifications
     assert ("result" in answer.message) is fits

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from typing import Any, Final
 
 import pytest
+from botocore.awsrequest import AWSResponse, HTTPHeaders
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -15,6 +19,7 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
+from mcp_tasks.deployment import CLIENT_CONFIG, aws_client
 from mcp_tasks.faults import code_of, passing, unanswered
 from tests.unit.aws import error_response
 
@@ -120,3 +125,72 @@ def test_a_call_that_was_sent_and_not_answered_may_still_take_effect(
     error: Exception, may_arrive: bool
 ) -> None:
     assert unanswered(error) is may_arrive
+
+
+LOST, NOT_SENT = ReadTimeoutError, ConnectTimeoutError
+THROTTLED: Final = "ThrottlingException"
+CONFLICT: Final = "ConditionalCheckFailedException"
+ATTEMPTS: Final = 4
+
+Outcome = type[ReadTimeoutError] | type[ConnectTimeoutError] | str
+"""Of one attempt: what is raised, or the error that AWS answers with."""
+
+
+class Body(BytesIO):
+    """An answer's, as urllib3 gives it."""
+
+    def stream(self) -> Iterator[bytes]:
+        yield self.read()
+
+
+def final_error(monkeypatch: pytest.MonkeyPatch, outcomes: Iterable[Outcome]) -> Exception:
+    """What a function's client raises whose attempts, one after the other, come to this."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
+    left = iter(outcomes)
+
+    def send(**_: Any) -> AWSResponse:
+        outcome = next(left)
+        if not isinstance(outcome, str):
+            raise outcome(endpoint_url=URL)
+        body = Body(json.dumps({"__type": outcome}).encode())
+        return AWSResponse(URL, 400, HTTPHeaders(), body)
+
+    client = aws_client("dynamodb", CLIENT_CONFIG)
+    client.meta.events.register("before-send", send)
+    with pytest.raises((ClientError, BotoCoreError)) as raised:
+        client.delete_item(TableName="tasks", Key={"taskId": {"S": "1"}})
+    assert list(left) == []
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "may_arrive"),
+    [
+        ([LOST] * ATTEMPTS, True),
+        ([LOST, *[THROTTLED] * (ATTEMPTS - 1)], True),
+        ([*[THROTTLED] * (ATTEMPTS - 2), LOST, THROTTLED], True),
+        ([LOST, *[NOT_SENT] * (ATTEMPTS - 1)], True),
+        ([THROTTLED] * ATTEMPTS, False),
+        ([NOT_SENT] * ATTEMPTS, False),
+        ([NOT_SENT, *[THROTTLED] * (ATTEMPTS - 1)], False),
+        ([LOST, CONFLICT], False),
+    ],
+    ids=[
+        "lost, all",
+        "lost, then throttled",
+        "lost between",
+        "lost, then not sent",
+        "throttled",
+        "not sent",
+        "not sent, then throttled",
+        "lost, then refused",
+    ],
+)
+def test_an_attempt_before_the_last_may_take_effect_too(
+    monkeypatch: pytest.MonkeyPatch, outcomes: list[Outcome], may_arrive: bool
+) -> None:
+    """botocore tells of the last one only."""
+    assert unanswered(final_error(monkeypatch, outcomes)) is may_arrive

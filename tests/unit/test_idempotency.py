@@ -28,6 +28,7 @@ from botocore.exceptions import ClientError
 
 from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue
+from mcp_tasks.server import creation
 from mcp_tasks.server.creation import OWNED_MS, STARTED_MS, WAITS, Creation
 from mcp_tasks.tasks.inputs import FormQuestion, open_ask
 from mcp_tasks.tasks.keys import LINGER_MS, KeyedTask, KeyReused, Keys
@@ -439,6 +440,21 @@ def test_a_task_that_was_heard_of_is_not_started_again(stack: Stack, time: Time)
     time.now += STARTED_MS + 1
     assert count_to(stack) == task_id
     assert starts(stack) == [task_id]
+
+
+def test_a_task_older_than_step_functions_memory_is_not_started_again(
+    stack: Stack, time: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have run, and ended unheard: its name is free again, and the start would be another
+    (API reference, StartExecution: 90 days)."""
+    monkeypatch.setattr(creation, "START_WITHIN_MS", HOUR // 2)
+    task_id = count_to(stack)
+    time.now += HOUR // 2
+    assert count_to(stack) == task_id
+    assert starts(stack) == [task_id, task_id]
+    time.now += 1
+    assert count_to(stack) == task_id
+    assert starts(stack) == [task_id, task_id]
 
 
 def test_a_task_that_asks_is_not_started_again(stack: Stack, time: Time) -> None:

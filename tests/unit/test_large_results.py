@@ -15,8 +15,8 @@ from botocore.exceptions import ClientError
 from mcp_tasks.payloads.pointer import Payload, owner_of
 from mcp_tasks.payloads.store import Payloads
 from mcp_tasks.server.api_gateway import to_api_gateway
-from mcp_tasks.server.carrier import carried_size
-from mcp_tasks.server.large_results import LONGEST_LINK_S, MAX_ANSWER, POLLED, LargeResults
+from mcp_tasks.server.carrier import MOST_CARRIED, carried_size
+from mcp_tasks.server.large_results import LONGEST_LINK_S, POLLED, LargeResults
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task, now_ms
 from tests.unit.aws import Calls, refusing
@@ -215,7 +215,7 @@ def test_the_largest_result_that_is_polled_is_one_that_lambda_carries(
     result = result_of(POLLED, letter)
     task = stack.task(completed(stack, result), request_id="1" * 100)
     assert task["result"] == {"resultType": "complete", **result}
-    assert POLLED < sizes[-1] <= MAX_ANSWER + 2000 < LAMBDA
+    assert POLLED < sizes[-1] <= MOST_CARRIED + 2000 < LAMBDA
 
     link = link_in(stack.task(completed(stack, result_of(POLLED + 1, letter)))["result"])
     assert link is not None

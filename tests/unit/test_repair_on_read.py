@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
+from botocore.exceptions import ReadTimeoutError
 
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.limits import Limits
+from mcp_tasks.payloads.pointer import Payload
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.tasks.due import FIRST_MS, GRACE_MS
 from mcp_tasks.tasks.inputs import Ask, FormQuestion, open_ask
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.workflows.executions import execution_arn
 from tests.unit import rows_of_version_3 as before
-from tests.unit.aws import real, refusing
+from tests.unit.aws import refusing
 from tests.unit.example_task import HOUR, ID, NOW
 from tests.unit.listening import Time
 from tests.unit.stack import ENVIRONMENT, PREFIX, Stack
@@ -279,19 +282,29 @@ def test_a_poll_looks_after_a_task_in_a_hurry(lost: Lost, monkeypatch: pytest.Mo
     assert lost.poll(task_id) == ("working", LOOK)
 
 
-def test_a_poll_waits_for_step_functions_for_a_moment_only(
-    moto: None, catalogue: Catalogue
+@pytest.mark.parametrize("service", ["stepfunctions", "s3"])
+def test_a_poll_waits_for_step_functions_and_s3_for_a_moment_only(
+    catalogue: Catalogue, service: str
 ) -> None:
     """API Gateway waits 29 seconds for all of it; the row was read long before."""
     made: dict[str, Any] = {}
+    bodies: list[str] = []
+
+    class Broken:
+        def read(self) -> bytes:
+            bodies.append("read")
+            raise ReadTimeoutError(endpoint_url="https://s3")
 
     def client(service: str, config: Any) -> Any:
         made[service] = config
-        return real(service)
+        return SimpleNamespace(get_object=lambda **_: {"Body": Broken()})
 
-    executions = Deployment(ENVIRONMENT, client, catalogue).quick_repair.executions
+    repair = Deployment(ENVIRONMENT, client, catalogue).quick_repair
     with suppress(Exception):
-        executions.waits("token")
-    config = made["stepfunctions"]
+        repair.executions.waits("token")
+    with suppress(ReadTimeoutError):
+        repair.payloads.text(Payload(f"count/{ID}/{'0' * 32}", 0, 9))
+    config = made[service]
     attempts = config.retries["total_max_attempts"]
     assert attempts * (config.connect_timeout + config.read_timeout) <= 5
+    assert bodies == ["read"], "and what breaks off is not read again"

@@ -673,7 +673,7 @@ def test_a_batch_ends_when_its_answer_is_full(
     server: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lambda would send nothing at all."""
-    monkeypatch.setattr(endpoint, "MAX_ANSWER", 100)
+    monkeypatch.setattr(endpoint, "MOST_CARRIED", 100)
     answers = batch(server, *[{**PING, "id": i} for i in range(5)]).batch or []
     assert [answer["id"] for answer in answers] == list(range(5))
     assert ["error" in answer for answer in answers] == [False, False, True, True, True]
@@ -688,7 +688,7 @@ def test_a_batch_ends_when_its_time_is_over(server: Stack, monkeypatch: pytest.M
 def test_a_result_that_cannot_be_sent_is_an_error(
     server: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endpoint, "MAX_ANSWER", 100)
+    monkeypatch.setattr(endpoint, "MOST_CARRIED", 100)
     answer = server.post("tools/list")
     assert (answer.status, answer.code) == (500, -32603)
     assert "too large" in answer.error["message"]

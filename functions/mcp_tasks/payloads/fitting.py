@@ -26,6 +26,8 @@ LEVELS: Final = 10
 nested a hundred times would cost a hundred times as much; what is deeper goes as one part."""
 MOST: Final = 10**12
 """Bytes, more than an S3 object has: no offset and no size is larger."""
+MOST_WHOLE: Final = 64_000_000
+"""Bytes of all that is put back into one value, unless whoever asks has room for more."""
 
 _LONGEST: Final = json.JSONEncoder(allow_nan=False)
 _SHORTEST: Final = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))

@@ -32,9 +32,13 @@ from .pointer import POINTER, Payload, payload_of
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-CONFIG: Final = Config(signature_version="s3v4", read_timeout=20)
+CONFIG: Final = Config(
+    signature_version="s3v4", s3={"addressing_style": "virtual"}, read_timeout=20
+)
 """What an S3 client needs besides what all have. By default botocore presigns by version 2, which
-does not work for what a KMS key encrypts (boto/boto3#2680); and 50 MB take a while."""
+does not work for what a KMS key encrypts (boto/boto3#2680), and for `BUCKET.s3.amazonaws.com`,
+which leads to us-east-1 at first, and never to a region that has to be enabled (S3 user guide,
+"Virtual hosting of buckets"). And 50 MB take a while."""
 
 READERS: Final = 8
 """Reads at a time; botocore keeps ten connections."""
@@ -42,8 +46,9 @@ READS: Final = 3
 """How often a read is begun. botocore repeats calls, but not a body that breaks off."""
 
 _RANDOM: Final = re.compile(r"[0-9a-f]{32}")
-_GONE: Final = frozenset({"AccessDenied", "InvalidRange", "NoSuchKey"})
-"""Without the right to list a bucket, AccessDenied is what S3 says of a key that is not there."""
+_GONE: Final = frozenset({"InvalidRange", "NoSuchKey"})
+"""Not AccessDenied, though S3 says so of a missing key to whoever may not list the bucket (API
+reference, "GetObject"): permissions can be mended, and nothing is to be given up for them."""
 _BROKEN_OFF: Final = (IncompleteReadError, ReadTimeoutError, ResponseStreamingError)
 
 
@@ -52,6 +57,13 @@ class PayloadGone(Exception):
 
     def __init__(self) -> None:
         super().__init__("What a pointer points to is not there")
+
+
+class PayloadTooLarge(Exception):
+    """What pointers point to is too much to be loaded."""
+
+    def __init__(self) -> None:
+        super().__init__("What pointers point to is too large")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +80,13 @@ class _Range:
 class Payloads:
     """Large values of tasks. An `owner` is a task's folder (see `pointer.owner_of`).
 
-    The client is made on first use: most requests need none.
+    The client is made on first use: most requests need none. A read is begun up to `reads` times.
     """
 
-    def __init__(self, client: Callable[[], S3Client], bucket: str) -> None:
+    def __init__(self, client: Callable[[], S3Client], bucket: str, reads: int = READS) -> None:
         self._make_client = client
         self._bucket = bucket
+        self._reads = reads
 
     @cached_property
     def _client(self) -> S3Client:
@@ -93,30 +106,33 @@ class Payloads:
             self._write(key, content)
         return rest
 
-    def whole(self, value: Any, owner: str) -> Any:
+    def whole(self, value: Any, owner: str, most: int = fitting.MOST_WHOLE) -> Any:
         """A JSON value with all that its pointers point to in their places.
 
         Only pointers into the owner's folder are followed: arguments and answers come from clients,
         and one that looks like a pointer to what is another task's stays as it is. What is in S3
         holds no pointers, whatever it looks like.
 
-        Raises PayloadGone.
+        Raises PayloadGone. And PayloadTooLarge, before anything is read, for pointers to more than
+        `most` bytes, counting each time that one stands in the value: what is loaded is a multiple.
         """
         text = json.dumps(value)
         if POINTER not in text:
             return value
-        wanted: set[Payload] = set()
+        wanted: list[Payload] = []
 
         def note(member: dict[str, Any]) -> dict[str, Any]:
             payload = _owned(member, owner)
             if payload is not None:
-                wanted.add(payload)
+                wanted.append(payload)
             return member
 
         json.loads(text, object_hook=note)
         if not wanted:
             return value
-        found = self._read_all(wanted)
+        if sum(payload.size for payload in wanted) > most:
+            raise PayloadTooLarge
+        found = self._read_all(set(wanted))
 
         def put_back(member: dict[str, Any]) -> Any:
             payload = _owned(member, owner)
@@ -170,7 +186,7 @@ class Payloads:
         return [(payload, content[start : start + payload.size]) for payload, start in starts]
 
     def _read(self, key: str, start: int, end: int) -> bytes:
-        for attempt in range(1, READS + 1):
+        for attempt in range(1, self._reads + 1):
             try:
                 answer = self._client.get_object(
                     Bucket=self._bucket, Key=key, Range=f"bytes={start}-{end - 1}"
@@ -181,7 +197,7 @@ class Payloads:
                     raise PayloadGone from None
                 raise
             except _BROKEN_OFF:
-                if attempt == READS:
+                if attempt == self._reads:
                     raise
             else:
                 break

@@ -17,6 +17,9 @@ BUFFERED_MS: Final = 25_000
 BUFFERED_CHARACTERS: Final = 2_000_000
 """After which a listen ends whose answer comes as a whole: Lambda carries 6 MB."""
 
+MOST_CARRIED: Final = 6_000_000
+"""Bytes of the answer to one body, as Lambda carries it: 6 MB, with all else of the response."""
+
 Send = Callable[[dict[str, Any]], None]
 """Takes a notification."""
 

@@ -43,7 +43,7 @@ from ..tasks.places import LOOK_EVERY_MS, NoPlace, Pace, Places, TooFast
 from ..tasks.rows import Busy, Conflict, TaskEnded, TaskTable, UnknownTask
 from ..tasks.state import Status
 from ..tasks.task import Task, now_ms
-from ..workflows.executions import Executions, StartFailed
+from ..workflows.executions import START_WITHIN_MS, Executions, StartFailed
 from .call import Call
 
 OWNED_MS: Final = 60_000
@@ -51,7 +51,8 @@ OWNED_MS: Final = 60_000
 
 STARTED_MS: Final = 3_000
 """After which time a task that nothing was heard of is started once more, when its call is
-repeated. An execution that runs, or ran, is not started again: its name is the task's id."""
+repeated. An execution that runs, or ran, is not started again: its name is the task's id. A task
+that is as old as Step Functions' memory is left to the sweeper."""
 
 INPUT_ROOM: Final = 100_000
 """Bytes of an execution's input that its row keeps, beside questions and answers (DynamoDB: 400 KB
@@ -146,6 +147,12 @@ class Creation:
                 keyed = self.keys.claim(call.principal, key, wanted, now)
             except KeyReused:
                 raise _reused() from None
+            except Exception as fault:
+                if unanswered(fault):
+                    # It may be claimed: the repeated call would wait for a task of nobody's.
+                    with suppress(Exception):
+                        self.keys.release(call.principal, key, task.task_id)
+                raise
             if keyed.task_id == task.task_id:
                 try:
                     self._begin(task, entry)
@@ -190,7 +197,7 @@ class Creation:
         except UnknownTask:
             return None
         untouched = task.status is Status.WORKING and task.revision == 1
-        if untouched and now - keyed.created_at > STARTED_MS:
+        if untouched and STARTED_MS < now - keyed.created_at <= START_WITHIN_MS:
             self._start_again(task)
         logger.append_keys(task_id=task.task_id)
         audit("create", task.task_id, task.principal, repeated=True)

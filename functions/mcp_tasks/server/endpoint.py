@@ -24,8 +24,7 @@ from ..tasks.rows import Busy
 from ..tasks.task import now_ms
 from .api_gateway import HttpAnswer, HttpRequest
 from .caller import Caller
-from .carrier import BUFFERED_MS, Carrier, carried_size
-from .large_results import MAX_ANSWER
+from .carrier import BUFFERED_MS, MOST_CARRIED, Carrier, carried_size
 from .offer import Offer
 from .revisions import Revisions
 from .revisions.revision import Revision
@@ -117,7 +116,7 @@ class Endpoint:
             text = json.dumps(jsonrpc.result_response(message.id, result), allow_nan=False)
             answer = HttpAnswer(HTTPStatus.OK, text)
             beside = sum(carried_size(json.dumps(heard)) for heard in notifications)
-            if answer.size + beside > MAX_ANSWER:
+            if answer.size + beside > MOST_CARRIED:
                 raise ProtocolError(ErrorCode.INTERNAL_ERROR, "The result is too large to send")
         except ProtocolError as error:
             answer = _refused(revision.refusal(error), request_id)
@@ -147,9 +146,9 @@ class Endpoint:
         for body in bodies:
             request_id = jsonrpc.id_of(body)
             answer = _refused(_left_out(), request_id)
-            if time.monotonic() < end and size < MAX_ANSWER:
+            if time.monotonic() < end and size < MOST_CARRIED:
                 answer = self._one(revision, body, http, caller, carrier)
-            if size + answer.size > MAX_ANSWER and request_id is not None:
+            if size + answer.size > MOST_CARRIED and request_id is not None:
                 answer = _refused(_left_out(), request_id)
             size += answer.size + sum(map(len, map(str, answer.notifications)))
             answers.append(answer)

@@ -15,12 +15,9 @@ from aws_lambda_powertools import Logger
 from ..payloads.pointer import Payload
 from ..payloads.store import PayloadGone, Payloads
 from ..tasks.task import Task, iso
-from .carrier import carried_size
+from .carrier import MOST_CARRIED, carried_size
 
-MAX_ANSWER: Final = 6_000_000
-"""Bytes of the answer to one body, as Lambda carries it: 6 MB, with all else of the response."""
-
-POLLED: Final = MAX_ANSWER - 20_000
+POLLED: Final = MOST_CARRIED - 20_000
 """Of them, what a result may have in the answer to a poll."""
 
 LISTENED: Final = 2_000_000

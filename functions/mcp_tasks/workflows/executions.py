@@ -10,7 +10,8 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -18,6 +19,12 @@ from ..faults import code_of, passing
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
+
+
+START_WITHIN_MS: Final = 80 * 24 * 3600 * 1000
+"""How old a task may be whose execution is started once more. Step Functions forgets an execution,
+and that its name was used, 90 days after it ended (API reference, StartExecution): one that is not
+there by then may have run."""
 
 
 class StartFailed(Exception):
@@ -55,9 +62,15 @@ class Executions:
 
     def __init__(self, client: Callable[[], SFNClient]) -> None:
         self._make_client = client
+        self._making = Lock()
+
+    @property
+    def _client(self) -> SFNClient:
+        with self._making:  # the sweeper's threads all need it at once
+            return self._made
 
     @cached_property
-    def _client(self) -> SFNClient:
+    def _made(self) -> SFNClient:
         return self._make_client()
 
     def start(self, state_machine_arn: str, task_id: str, execution_input: str) -> None:
