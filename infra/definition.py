@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 from mcp_tasks.registry.tool import LAMBDA_LIMIT, Tool, WorkflowTool
+from mcp_tasks.tasks.inputs import MAX_ANSWERS
 from mcp_tasks.workflows.failures import UNAVAILABLE
 from mcp_tasks.workflows.steps import STEP_ROOM
 
@@ -28,22 +29,29 @@ TRACE: Final = (
     ": {} %}"
 )
 """Where `$sift` leaves nothing it finds nothing at all, which would be an error."""
+RETRIED: Final = (
+    "Lambda.ClientExecutionTimeoutException",
+    "Lambda.TooManyRequestsException",
+    "Lambda.ServiceException",
+    "Lambda.AWSLambdaException",
+    "Lambda.SdkClientException",
+    UNAVAILABLE,
+)
+"""Lambda throttles or is at fault (Step Functions developer guide, "Handle transient Lambda service
+exceptions"), or AWS has no room for what a function of ours needs."""
+ASKED_AGAIN: Final = ("Lambda.Unknown", "Sandbox.Timedout")
+"""A function was killed, or ran over its time. What a tool did by then nobody knows; to ask twice
+does no harm."""
 RETRY: Final = {
-    "ErrorEquals": [
-        "Lambda.TooManyRequestsException",
-        "Lambda.ServiceException",
-        "Lambda.AWSLambdaException",
-        "Lambda.SdkClientException",
-        UNAVAILABLE,
-    ],
     "IntervalSeconds": 1,
     "BackoffRate": 2,
     "MaxDelaySeconds": 60,
     "MaxAttempts": 10,
     "JitterStrategy": "FULL",
 }
-"""For up to five minutes, when Lambda throttles or is at fault (Step Functions developer guide,
-"Handle transient Lambda service exceptions"), or a function of ours has no room for a write."""
+"""For up to five minutes."""
+WILDCARDS: Final = frozenset({"States.ALL", "States.TaskFailed"})
+"""Names that all of the above fall under (developer guide, "Error names")."""
 TOGETHER: Final = 200_000
 """Bytes of the outputs that a Parallel state puts together; Step Functions carries 256 KiB."""
 MAP_ROOM: Final = 2_000
@@ -55,6 +63,8 @@ LEAST_ROOM: Final = 500
 _PLACEHOLDER: Final = re.compile(r"\$\{(\w+)\}")
 """What CloudFormation replaces; JSONata's `${key: value}` is something else."""
 _FUNCTIONS: Final = {f"${{{name}}}": name for name in (ASK, WORKER)}
+_USUAL_ROOM: Final = {ASK: MAX_ANSWERS, WORKER: STEP_ROOM}
+"""Bytes of an output where it is not put together with others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +117,8 @@ class _State:
     event: dict[str, Any] | None
     """What it hands to the function, where that is written as an object."""
     jsonata: bool
-    room: int
-    """Bytes that its output may have."""
+    room: int | None
+    """Bytes that its output may have, where that is less than usual."""
 
 
 def _states(machine: dict[str, Any], language: str, share: int) -> Iterator[_State]:
@@ -122,7 +132,7 @@ def _states(machine: dict[str, Any], language: str, share: int) -> Iterator[_Sta
         jsonata = state.get("QueryLanguage", language) == "JSONata"
         called, event = _call(state, jsonata)
         if called is not None:
-            room = max(LEAST_ROOM, min(STEP_ROOM, share))
+            room = max(LEAST_ROOM, share) if share < _USUAL_ROOM[called] else None
             yield _State(name, state, called, event, jsonata, room)
         branches = state.get("Branches", ())
         within = [(branch, share // len(branches)) for branch in branches]
@@ -150,18 +160,37 @@ def _complete(file: Path, state: _State) -> None:
     Where a state is written in JSONPath, no trace: a path that finds nothing ends the execution.
     And nothing at all is added to an event that is one expression, or the state's input as it is.
     """
-    state.state.setdefault("Retry", [RETRY])
-    if state.called == ASK:
-        if {"HeartbeatSeconds", "HeartbeatSecondsPath"} & set(state.state):
-            raise ValueError(
-                f"{file}: {state.name}: a state that asks cannot have HeartbeatSeconds: the server "
-                "sends heartbeats to see whether the state still waits; give it TimeoutSeconds"
-            )
-    elif state.event is not None:
-        if state.jsonata:
-            state.event.setdefault("trace", TRACE)
-        if state.room < STEP_ROOM and "room.$" not in state.event:
-            state.event.setdefault("room", state.room)
+    _retry(state.state, (*RETRIED, *ASKED_AGAIN) if state.called == ASK else RETRIED)
+    heartbeats = {"HeartbeatSeconds", "HeartbeatSecondsPath"} & set(state.state)
+    if state.called == ASK and heartbeats:
+        raise ValueError(
+            f"{file}: {state.name}: a state that asks cannot have HeartbeatSeconds: the server "
+            "sends heartbeats to see whether the state still waits; give it TimeoutSeconds"
+        )
+    if state.event is None:
+        return
+    if state.called == WORKER and state.jsonata:
+        state.event.setdefault("trace", TRACE)
+    if state.room is not None and "room.$" not in state.event:
+        state.event.setdefault("room", state.room)
+
+
+def _retry(state: dict[str, Any], errors: Sequence[str]) -> None:
+    """Have the state tried again for those of the errors that its author says nothing of.
+
+    The first retrier that names an error is the one that counts. An empty list is an author's way
+    to say that nothing is to be tried again.
+    """
+    own = state.get("Retry")
+    if own is None:
+        own = state["Retry"] = []
+    elif not own or not isinstance(own, list):
+        return
+    retriers = [retrier for retrier in own if isinstance(retrier, dict)]
+    named = {error for retrier in retriers for error in retrier.get("ErrorEquals", ())}
+    missing = [error for error in errors if error not in named]
+    if missing and not named & WILDCARDS:
+        own.append({"ErrorEquals": missing, **RETRY})
 
 
 def _check_placeholders(file: Path, placeholders: frozenset[str], tool: Tool) -> None:

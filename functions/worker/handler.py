@@ -6,9 +6,9 @@ Each tool has a worker of its own, with a role, a timeout and memory of its own.
     {"task": "c1-...", "input": {...}, "step": "split"}                         a workflow's step
 
 and in both, `"trace": {"traceparent": ...}` when the client sent trace context. `"room"` is how
-many bytes a step's output may have, where that is less than usual; definitions that are older than
-this code do not tell. Large values of `input` and `answers` are pointers (`mcp_tasks.payloads`),
-which the tool gets whole.
+many bytes a step's output may have, where that is less than usual; `"earlier"` is what was answered
+before `answers`, once that is much. Definitions that are older than this code tell neither. Large
+values are pointers (`mcp_tasks.payloads`), which the tool gets whole.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools import Logger
 
 from mcp_tasks.deployment import Deployment
+from mcp_tasks.payloads.fitting import MOST
 from mcp_tasks.payloads.pointer import owner_of
 from mcp_tasks.protocol.trace import logged, trace_context
 from mcp_tasks.registry.context import TaskContext
@@ -27,6 +28,8 @@ from mcp_tasks.tasks.task import now_ms
 from mcp_tasks.workflows.failures import tried_again
 from mcp_tasks.workflows.steps import (
     STEP_ROOM,
+    answers_carried,
+    answers_so_far,
     explain_to,
     guarded,
     report_to,
@@ -55,8 +58,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
     def run() -> Any:
         tool = entry.load() if entry else None
         with tried_again():
-            answers = payloads.whole(event.get("answers") or {}, owner)
-            given = payloads.whole(event["input"], owner)
+            answers = answers_so_far(event, payloads, owner)
+            given = payloads.whole(event["input"], owner, MOST)
         task = TaskContext(
             task_id=event["task"],
             answers=answers,
@@ -66,6 +69,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
         if isinstance(tool, FunctionTool):
             output = run_function(tool, given, task)
             with tried_again():
+                if "ask" in output:
+                    return {**output, **answers_carried(event, answers, payloads, owner)}
                 return result_carried(output, payloads, owner)
         if isinstance(tool, WorkflowTool):
             output = run_step(tool, event["step"], given, task)

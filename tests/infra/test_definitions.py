@@ -19,8 +19,10 @@ from mcp_tasks import tool, workflow_tool
 from mcp_tasks.payloads.fitting import MOST, size
 from mcp_tasks.payloads.pointer import Payload, owner_of
 from mcp_tasks.registry.tool import DECLARATION, Tool
+from mcp_tasks.server.creation import INPUT_ROOM
+from mcp_tasks.tasks.inputs import MAX_ANSWERS
 from mcp_tasks.workflows.failures import UNAVAILABLE
-from mcp_tasks.workflows.steps import STEP_ROOM
+from mcp_tasks.workflows.steps import ANSWERS_ROOM, STEP_ROOM
 from tests.infra.assembly import Assembly, expressions
 
 ENDS = ("Succeed", "Fail")
@@ -226,16 +228,17 @@ def _deployed(tmp_path: Path, definition: dict[str, Any]) -> dict[str, Any]:
     return deployed
 
 
-def _evaluated(value: Any, **states: Any) -> Any:
+def _evaluated(value: Any, variables: Mapping[str, Any] | None = None, **states: Any) -> Any:
     """An Amazon States Language value, with its expressions replaced by what they give."""
     if isinstance(value, dict):
-        return {key: _evaluated(item, **states) for key, item in value.items()}
+        return {key: _evaluated(item, variables, **states) for key, item in value.items()}
     if not isinstance(value, str) or not value.startswith("{%"):
         return value
     (expression,) = expressions(value)
     parsed = jsonata.Jsonata(expression)
     parsed.assign("states", states)
-    parsed.assign("answers", {})
+    for name, variable in (variables or {}).items():
+        parsed.assign(name, variable)
     return parsed.evaluate(None)
 
 
@@ -342,6 +345,17 @@ def _parallel(*branches: dict[str, Any]) -> dict[str, Any]:
     return {"Type": "Parallel", "Branches": list(branches), "End": True}
 
 
+TRANSIENT: Final = {
+    "Lambda.ClientExecutionTimeoutException",
+    "Lambda.TooManyRequestsException",
+    "Lambda.ServiceException",
+    "Lambda.AWSLambdaException",
+    "Lambda.SdkClientException",
+    UNAVAILABLE,
+}
+ASKED: Final = {"Lambda.Unknown", "Sandbox.Timedout"}
+
+
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize(
     "state",
@@ -362,20 +376,66 @@ def test_a_call_that_lambda_did_not_take_is_repeated(
     deployed = _deployed(tmp_path, _machine(_map(_machine(state)) if nested else state))
     ((_, found),) = _tasks(deployed)
     (retry,) = found["Retry"]
-    assert set(retry["ErrorEquals"]) == {
-        "Lambda.TooManyRequestsException",
-        "Lambda.ServiceException",
-        "Lambda.AWSLambdaException",
-        "Lambda.SdkClientException",
-        UNAVAILABLE,
-    }, "and no error of the tool's own"
+    assert set(retry["ErrorEquals"]) - ASKED == TRANSIENT, "and no error of the tool's own"
     assert retry["JitterStrategy"] == "FULL"
     assert 3 <= retry["MaxAttempts"] <= 20
     assert retry["MaxDelaySeconds"] <= 60
 
 
-@pytest.mark.parametrize("own", [[], [{"ErrorEquals": ["Mine"]}]], ids=["none", "one"])
-def test_an_author_s_own_retries_are_kept(tmp_path: Path, own: list[dict[str, Any]]) -> None:
+@pytest.mark.parametrize(("state", "lost"), [(ASK, ASKED), (WORKER, set()), (INVOKE, set())])
+def test_only_what_may_be_done_twice_is_repeated_when_its_function_was_lost(
+    tmp_path: Path, state: dict[str, Any], lost: set[str]
+) -> None:
+    """A worker that was killed, or ran over its time, may have done half of what its tool does."""
+    ((_, found),) = _tasks(_deployed(tmp_path, _machine(state, **LANGUAGE)))
+    (retry,) = found["Retry"]
+    assert set(retry["ErrorEquals"]) & ASKED == lost
+
+
+def _matching(state: Mapping[str, Any], error: str) -> dict[str, Any] | None:
+    """The retrier that an error falls under: the first that names it, or all errors."""
+    for retrier in state.get("Retry", ()):
+        if {error, "States.ALL", "States.TaskFailed"} & set(retrier["ErrorEquals"]):
+            found: dict[str, Any] = retrier
+            return found
+    return None
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        [{"ErrorEquals": ["Mine"], "MaxAttempts": 2}],
+        [{"ErrorEquals": ["Lambda.ServiceException"], "MaxAttempts": 0}],
+        [{"ErrorEquals": ["Mine", "States.Timeout"]}, {"ErrorEquals": sorted(TRANSIENT)[1:]}],
+    ],
+    ids=["of the tool's", "of Lambda's", "all but one"],
+)
+def test_what_an_author_s_retries_leave_out_is_added_behind_them(
+    tmp_path: Path, own: list[dict[str, Any]]
+) -> None:
+    """Else a step whose author thought of one error would end at a throttle of S3."""
+    deployed = _deployed(tmp_path, _machine({**WORKER, "Retry": own}, **LANGUAGE))
+    state = deployed["States"]["S"]
+    assert state["Retry"][: len(own)] == own
+    (added,) = state["Retry"][len(own) :]
+    named = {error for retrier in own for error in retrier["ErrorEquals"]}
+    assert set(added["ErrorEquals"]) == TRANSIENT - named
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        [],
+        [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 0}],
+        [{"ErrorEquals": ["Mine"]}, {"ErrorEquals": ["States.TaskFailed"]}],
+        [{"ErrorEquals": sorted(TRANSIENT)}],
+    ],
+    ids=["none", "all", "all but time", "each"],
+)
+def test_retries_that_say_all_are_kept_as_they_are(
+    tmp_path: Path, own: list[dict[str, Any]]
+) -> None:
+    """Amazon States Language, "Retrying after error": States.ALL has to be the last."""
     deployed = _deployed(tmp_path, _machine({**WORKER, "Retry": own}, **LANGUAGE))
     assert deployed["States"]["S"]["Retry"] == own
 
@@ -383,7 +443,8 @@ def test_an_author_s_own_retries_are_kept(tmp_path: Path, own: list[dict[str, An
 def test_every_call_of_a_deployment_is_repeated(on_aws: Assembly, fork: Assembly) -> None:
     for path, machine in _machines(on_aws, fork):
         for name, state in _tasks(json.loads(machine["DefinitionString"])):
-            assert state["Retry"], f"{path}: {name}"
+            missing = {error for error in TRANSIENT if not _matching(state, error)}
+            assert not missing, f"{path}: {name}"
 
 
 @pytest.mark.parametrize(
@@ -447,6 +508,27 @@ def test_outputs_that_are_put_together_have_room_for_each_other(
     steps = list(_steps(_deployed(tmp_path, _machine(state, **LANGUAGE))))
     assert steps
     assert [arguments.get("room") for arguments in steps] == [room] * len(steps)
+
+
+@pytest.mark.parametrize(
+    ("state", "room"),
+    [
+        (ASK, None),
+        (_map(_machine(ASK)), MAP_ROOM),
+        (_parallel(*[_machine(ASK)] * 2), None),
+        (_parallel(*[_machine(ASK)] * 3), TOGETHER // 3),
+        (_map(_machine(_parallel(*[_machine(ASK)] * 40))), LEAST_ROOM),
+    ],
+    ids=["top", "Map", "2 branches", "3 branches", "40 branches in a Map"],
+)
+def test_answers_that_are_put_together_have_room_for_each_other(
+    tmp_path: Path, state: dict[str, Any], room: int | None
+) -> None:
+    """Each branch, or iteration, may be answered as much as a task may hold at a time."""
+    for _, found in _tasks(_deployed(tmp_path, _machine(state, **LANGUAGE))):
+        payload = found["Arguments"]["Payload"]
+        assert payload.get("room") == room
+        assert "trace" not in payload
 
 
 @pytest.mark.parametrize("key", ["ItemProcessor", "Iterator"])
@@ -522,15 +604,45 @@ def test_a_function_s_worker_gets_what_the_call_held(execution_input: dict[str, 
     states = json.loads(Definition.of(_function()).text)["States"]
     context = {"Execution": {"Name": "c1-0", "Input": execution_input}}
     started = _evaluated(states["Start"]["Assign"], input=execution_input, context=context)
-    assert started == {"answers": execution_input["answers"]}
-    event = _evaluated(states["Run"]["Arguments"], input=execution_input, context=context)
+    assert started == {"answers": execution_input["answers"], "earlier": {}}
+    event = _evaluated(states["Run"]["Arguments"], started, input=execution_input, context=context)
     assert event == {
         "task": "c1-0",
         "input": execution_input["arguments"],
-        "answers": {},  # the variable's; it is empty here
+        "answers": execution_input["answers"],
+        "earlier": {},
         "client_can": execution_input["client_can"],
         "trace": execution_input["trace"],
     }
+
+
+@pytest.mark.parametrize(
+    ("returned", "next_run"),
+    [
+        ({}, {"answers": {"a": 1, "b": 2}, "earlier": {"pointer": "to 0"}}),
+        ({"earlier": {"pointer": "to a"}}, {"answers": {"b": 2}, "earlier": {"pointer": "to a"}}),
+    ],
+    ids=["few", "many"],
+)
+def test_a_function_s_next_run_gets_the_new_answers_and_those_before(
+    returned: dict[str, Any], next_run: dict[str, Any]
+) -> None:
+    """What its worker has stored is carried as a pointer, and not beside it."""
+    ask = json.loads(Definition.of(_function()).text)["States"]["Ask"]
+    variables = {"answers": {"a": 1}, "earlier": {"pointer": "to 0"}}
+    assigned = _evaluated(ask["Assign"], variables, input={"ask": {}, **returned}, result={"b": 2})
+    assert assigned == next_run
+
+
+def test_what_a_function_s_run_is_given_is_not_too_much() -> None:
+    """Arguments, the answers since the last that were stored, and all that one state may get."""
+    assert INPUT_ROOM + ANSWERS_ROOM + MAX_ANSWERS < 0.95 * 256 * 1024
+    (ask,) = [
+        state["Arguments"]["Payload"]
+        for name, state in _tasks(json.loads(Definition.of(_function()).text))
+        if name == "Ask"
+    ]
+    assert "room" not in ask, "an object has to stay one, for $merge"
 
 
 def test_jsonata_s_braces_are_no_placeholders(tmp_path: Path) -> None:

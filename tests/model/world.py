@@ -189,7 +189,7 @@ class World:
         polls, results = PollLimit(0), LargeResults(self.payloads)
         self.methods: dict[str, Method] = {
             "tasks/get": get_task(self.rows, "c1", polls, self.repair, results),
-            "tasks/update": update_task(self.rows, self.executions, "c1"),
+            "tasks/update": update_task(self.rows, self.executions, self.payloads, "c1"),
             "tasks/cancel": cancel_task(self.rows, self.executions, "c1"),
         }
         self._started: dict[Actor, int] = {}
@@ -592,7 +592,7 @@ class World:
         if task.status_message in (REFUSED, NOT_STARTED):
             return self.stage.refused
         if task.status_message == GONE:
-            return not executions
+            return self.step_functions.find(task.state_machine_arn, task.task_id) is None
         return any(e.status not in ("RUNNING", "SUCCEEDED") for e in executions)
 
     def _states(self, operation: str, arguments: dict[str, Any], real: Any) -> Any:

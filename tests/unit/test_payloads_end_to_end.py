@@ -12,12 +12,28 @@ from typing import Any, Final
 import pytest
 from moto import mock_aws
 
+from mcp_tasks.payloads.store import Payloads
 from tests.unit.aws import PAYLOADS, raw_rows, real
 from tests.unit.cloud import Cloud
 
 TOOLS: Final = Path(__file__).resolve().parents[1] / "integration" / "tools"
 LIMIT: Final = 256 * 1024
 """Bytes that Step Functions carries (developer guide, "Quotas")."""
+WRITE: Final = '''
+from pydantic import BaseModel
+
+from mcp_tasks import TaskContext, tool
+
+
+class Page(BaseModel):
+    text: str
+
+
+@tool(task="required")
+def write(pages: int, task: TaskContext) -> str:
+    """Have so many pages written, one after the other."""
+    return "".join(task.ask(f"Page {n}", Page, key=f"p{n}").text for n in range(pages))
+'''
 OTHERS: Final = f"echo/c1-{'0' * 32}/{'a' * 32}"
 
 
@@ -27,14 +43,18 @@ def cloud(no_account: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     tools = tmp_path / "tools"
     shutil.copytree(TOOLS / "large_flow", tools / "large_flow")
     shutil.copy(TOOLS / "large.py", tools)
+    (tools / "write.py").write_text(WRITE)
     (tmp_path / "bundle").mkdir()
     with mock_aws(config={"stepfunctions": {"execute_state_machine": True}}):
         yield Cloud(monkeypatch, tmp_path / "bundle", tools)
 
 
-def ended(cloud: Cloud, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def ended(cloud: Cloud, tool: str, arguments: dict[str, Any], *answers: str) -> dict[str, Any]:
     """The task, when it is over; nothing of it was ever larger than Step Functions takes."""
     task_id = cloud.start(tool, arguments)
+    for text in answers:
+        assert cloud.settled(task_id)["status"] == "input_required"
+        assert cloud.answer(task_id, text=text).status == 200
     task = cloud.settled(task_id)
     arn = cloud.row(task_id).state_machine_arn.replace(":stateMachine:", ":execution:")
     history = real("stepfunctions").get_execution_history(executionArn=f"{arn}:{task_id}")
@@ -75,8 +95,26 @@ def test_a_large_result_of_a_function_is_stored_once(cloud: Cloud) -> None:
     assert len(objects()) == 1
 
 
+def test_a_worker_loads_all_that_its_tool_is_given(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How much memory it has is for its tool's author to say; other functions have a most."""
+    monkeypatch.setattr(Payloads.whole, "__defaults__", (1000,))
+    value = {"text": "x" * 300_000}
+    assert ended(cloud, "echo", {"value": value})["result"]["structuredContent"] == value
+
+
+def test_answers_add_up_to_more_than_step_functions_carries(cloud: Cloud) -> None:
+    """The function gets all of them at each run; what is carried from run to run stays small."""
+    pages = [letter * 49_000 for letter in "abcdefg"]
+    task = ended(cloud, "write", {"pages": 7}, *pages)
+    ((block,),) = [task["result"]["content"]]
+    assert block["text"] == "".join(pages)
+
+
 def test_what_is_small_is_never_stored(cloud: Cloud) -> None:
     ended(cloud, "fill", {"size": 1000})
+    ended(cloud, "write", {"pages": 3}, *["x" * 1000] * 3)
     ended(cloud, "large_flow", {"text": "x", "times": 1, "parts": 2, "size": 10})
     assert objects() == []
 

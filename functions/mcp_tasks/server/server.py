@@ -50,7 +50,7 @@ def mcp_server(deployment: Deployment) -> Endpoint:
             "tasks/get": get_task(
                 rows, cell, PollLimit(limits.polls), deployment.quick_repair, results
             ),
-            "tasks/update": update_task(rows, executions, cell),
+            "tasks/update": update_task(rows, executions, deployment.payloads, cell),
             "tasks/cancel": cancel_task(rows, executions, cell),
         },
         listen=listen(rows, deployment.mailboxes, deployment.places, results, limits.listens, cell),

@@ -11,6 +11,7 @@ from aws_lambda_powertools import Logger
 
 from ..audit import Action, audit
 from ..faults import code_of
+from ..payloads.store import Payloads
 from ..protocol.errors import ErrorCode, MissingCapability, ProtocolError, invalid_params
 from ..tasks.forms import InvalidAnswer
 from ..tasks.ids import cell_of
@@ -18,6 +19,7 @@ from ..tasks.inputs import check_size
 from ..tasks.rows import Conflict, TaskEnded, TaskTable, UnknownTask
 from ..tasks.state import Status
 from ..tasks.task import Task, now_ms
+from ..workflows.ask import pass_on
 from ..workflows.executions import Executions
 from ..workflows.repair import Found, Repair
 from .call import Call, Complete, Method
@@ -70,7 +72,7 @@ def get_task(
     return answer
 
 
-def update_task(rows: TaskTable, executions: Executions, cell: str) -> Method:
+def update_task(rows: TaskTable, executions: Executions, payloads: Payloads, cell: str) -> Method:
     """`tasks/update` ("Task Update Requests").
 
     Answers are written first, then sent to the waiting state. When the second fails, the client
@@ -89,7 +91,7 @@ def update_task(rows: TaskTable, executions: Executions, cell: str) -> Method:
             return Complete({})
         for ask in task.asks.values():
             if not ask.outstanding:
-                if not executions.resume(ask.token, ask.output()):
+                if not pass_on(task, ask, executions, payloads):
                     logger.warning("Nothing waits for an answer any more", task_id=task_id)
                 rows.delivered(task_id, ask.id, now_ms())
         return Complete({})

@@ -181,6 +181,8 @@ class Ask:
     names: dict[str, str]
     questions: dict[str, Question]
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    room: int | None = None
+    """Bytes that the state's output may have, where MAX_ANSWERS are too many."""
 
     @property
     def outstanding(self) -> dict[str, Question]:
@@ -201,7 +203,7 @@ class Ask:
         return {self.names[key]: answer for key, answer in self.answers.items()}
 
 
-def open_ask(token: str, questions: Mapping[str, Question]) -> Ask:
+def open_ask(token: str, questions: Mapping[str, Question], room: int | None = None) -> Ask:
     """Give an ask its id and its keys.
 
     Raises InvalidQuestion when there is nothing to ask or a name is empty.
@@ -212,7 +214,8 @@ def open_ask(token: str, questions: Mapping[str, Question]) -> Ask:
         raise InvalidQuestion("a question needs a name")
     ask_id = hashlib.sha256(token.encode()).hexdigest()[:12]
     names = {f"{name}-{ask_id}": name for name in questions}
-    return Ask(ask_id, token, names, {key: questions[name] for key, name in names.items()})
+    asked = {key: questions[name] for key, name in names.items()}
+    return Ask(ask_id, token, names, asked, room=room)
 
 
 def check_size(answers: Iterable[Mapping[str, Any]]) -> None:

@@ -2,8 +2,8 @@
 
 Each item carries the version of its shape. Functions of two versions of this code work on the same
 items while one replaces the other, and a task may wait for weeks: a reader takes the version before
-its own as well, and a version only adds attributes, or leaves out what no reader of the version
-before it needs.
+its own as well, and the one after it, which a deployment has written that was rolled back. So a
+version only adds attributes, or leaves out what no reader of the version before it needs.
 
     3   a revision, and questions of all kinds
     4   dueAt, dueShard and silenceMs; a result may be kept elsewhere (resultPayload)
@@ -23,7 +23,7 @@ from .state import Status
 from .task import Task
 
 SCHEMA_VERSION: Final = 4
-READABLE: Final = frozenset({3, 4})
+READABLE: Final = frozenset({SCHEMA_VERSION - 1, SCHEMA_VERSION, SCHEMA_VERSION + 1})
 
 KEPT_MS: Final = 24 * 3600 * 1000
 """How long an expired item is kept at least: whatever still runs for it is found by it."""
@@ -111,6 +111,7 @@ def ask_attributes(ask: Ask) -> dict[str, Any]:
             key: json.dumps(question.as_json()) for key, question in ask.questions.items()
         },
         "answers": {},
+        **({} if ask.room is None else {"room": ask.room}),
     }
 
 
@@ -121,6 +122,7 @@ def _ask(ask_id: str, row: Mapping[str, Any]) -> Ask:
         names=dict(row["names"]),
         questions={key: question(json.loads(text)) for key, text in row["questions"].items()},
         answers={key: json.loads(text) for key, text in row["answers"].items()},
+        room=row.get("room"),
     )
 
 

@@ -7,6 +7,9 @@ and receives the answers by name. A question, and its answer, is one of
     {"message": ..., "url": "https://..."}               {"action": "accept"}
     {"sampling": {"messages": [...], "maxTokens": 9}}    {"role": ..., "content": ..., "model": ...}
     {"roots": {}}                                        {"roots": [{"uri": "file:///..."}]}
+
+`"room"` is how many bytes the answers may have together, where the state's output is put together
+with others; what is larger is pointed to.
 """
 
 from __future__ import annotations
@@ -15,11 +18,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..audit import audit
+from ..payloads.pointer import owner_of
+from ..payloads.store import Payloads
 from ..protocol.capabilities import required
 from ..protocol.errors import MissingCapability
 from ..tasks.forms import InvalidQuestion, check_form
-from ..tasks.inputs import FormQuestion, Question, kinds, open_ask, question
+from ..tasks.inputs import Ask, FormQuestion, Question, kinds, open_ask, question
 from ..tasks.rows import ClientCannotAnswer, TaskEnded, TaskTable, UnknownTask
+from ..tasks.task import Task
 from .executions import Executions
 
 
@@ -31,7 +37,7 @@ def ask(event: Mapping[str, Any], rows: TaskTable, executions: Executions, now: 
     task_id = event["task"]
     questions = _questions(event["requests"])
     try:
-        rows.ask(task_id, open_ask(event["token"], questions), now)
+        rows.ask(task_id, open_ask(event["token"], questions, event.get("room")), now)
     except (TaskEnded, UnknownTask):
         return "ended"
     except ClientCannotAnswer:
@@ -48,6 +54,17 @@ def ask(event: Mapping[str, Any], rows: TaskTable, executions: Executions, now: 
         executions.stop(task.state_machine_arn, task_id)
         return "refused"
     return "asked"
+
+
+def pass_on(task: Task, ask: Ask, executions: Executions, payloads: Payloads) -> bool:
+    """Give a waiting state its answers; False when nothing waits for them any more.
+
+    They have been stored, so that this may be repeated: the first token counts.
+    """
+    output = ask.output()
+    if ask.room is not None:
+        output = payloads.fit(output, ask.room, owner_of(task.tool, task.task_id))
+    return executions.resume(ask.token, output)
 
 
 def _questions(requests: object) -> dict[str, Question]:

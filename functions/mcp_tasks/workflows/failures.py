@@ -6,27 +6,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from ..faults import passing
+from aws_lambda_powertools import Logger
 
+from ..faults import code_of, passing
 
-class Unavailable(Exception):
-    """AWS has no room for what a function of ours needs; its state is tried again."""
+UNAVAILABLE: Final = "McpTasksUnavailable"
+"""AWS has no room for what a function of ours needs. States are tried again for errors of this name
+(`infra/definition.py`), so it is one that no tool's author gives to an exception of his own."""
+DENIED: Final = "AccessDenied"
+"""What S3 says while a permission is missing, or has just been given. To whoever may not list the
+bucket, as a worker, it says so of a missing object as well (API reference, "GetObject")."""
 
-    def __init__(self) -> None:
-        super().__init__(f"[{UNAVAILABLE}] try again")
-
-
-UNAVAILABLE: Final = Unavailable.__name__
+logger = Logger()
 
 
 @contextmanager
 def tried_again() -> Iterator[None]:
-    """For calls to AWS that are not the tool's: faults of them that pass raise Unavailable."""
+    """For calls to AWS that are not the tool's: faults of them that pass leave as UNAVAILABLE."""
     try:
         yield
     except Exception as fault:
-        if passing(fault):
-            raise Unavailable from None
+        if passing(fault) or code_of(fault) == DENIED:
+            logger.warning("A call to AWS failed; the state is tried again", error=code_of(fault))
+            raise failure(UNAVAILABLE) from None
         raise
 
 

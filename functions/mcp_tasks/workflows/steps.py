@@ -10,13 +10,13 @@ A function tool is a workflow of one step that runs again after each answer:
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from aws_lambda_powertools import Logger
 
 from ..faults import code_of, passing
-from ..payloads.fitting import size, text_of
+from ..payloads.fitting import MOST, size, text_of
 from ..payloads.store import Payloads
 from ..protocol.meta import RESERVED
 from ..registry.asking import ToolError
@@ -32,6 +32,9 @@ MAX_MESSAGE: Final = 8_000
 
 RESULT_ROOM: Final = 200_000
 """Bytes of a function tool's result that go through Step Functions, which carries 256 KiB."""
+ANSWERS_ROOM: Final = 40_000
+"""Bytes of answers that go through Step Functions from one run of a function tool to the next,
+beside its arguments (100 KB) and what it is answered next (100 KB)."""
 STEP_ROOM: Final = 60_000
 """Bytes of a step's output. Less, because a state may put several outputs together; a state within
 a Map or a Parallel is given less still (`infra/definition.py`)."""
@@ -49,6 +52,24 @@ def run_function(tool: FunctionTool, arguments: Any, task: TaskContext) -> dict[
         return {"result": error_result(str(error))}
     except InputRequired as required:
         return {"ask": {key: asked.as_json() for key, asked in required.questions.items()}}
+
+
+def answers_so_far(event: Mapping[str, Any], payloads: Payloads, owner: str) -> dict[str, Any]:
+    """What a function tool was answered, by key: `earlier` answers and the `answers` since."""
+    parts = [event.get("earlier") or {}, event.get("answers") or {}]
+    earlier, since = payloads.whole(parts, owner, MOST)
+    return {**earlier, **since}
+
+
+def answers_carried(
+    event: Mapping[str, Any], answers: Mapping[str, Any], payloads: Payloads, owner: str
+) -> dict[str, Any]:
+    """What the next run's event has to have as `earlier`, where this one's answers add up to more
+    than Step Functions should carry: all of them, stored as one object.
+    """
+    if size(event.get("answers") or {}) <= ANSWERS_ROOM:
+        return {}
+    return {"earlier": payloads.put(owner, text_of(answers)).as_json()}
 
 
 def result_carried(output: dict[str, Any], payloads: Payloads, owner: str) -> dict[str, Any]:
