@@ -20,13 +20,16 @@ from .table import TasksTable
 from .tools import ToolWorkflows
 
 EVERY: Final = Duration.minutes(1)
-TIMEOUT: Final = Duration.seconds(60)
+TIMEOUT: Final = Duration.seconds(120)
 SCHEDULE_TRIES: Final = 5
 TRIES_FOR: Final = Duration.minutes(10)
 """How long one run is tried for, by EventBridge Scheduler and by Lambda, which choose when. Longer
 than Lambda's three attempts take; not much longer, for there are other runs by then."""
 IDLE: Final = 5
 """Minutes without a run, until the alarm. Of runs that fail, the dead-letter queue rings."""
+LATE: Final = Duration.hours(6)
+"""How long the first of all tasks may have been due, until the alarm. A task that does nothing but
+wait is due once an hour; where there are more of them than looks, they are looked at later."""
 
 
 class SweepFunction(Construct):
@@ -51,8 +54,13 @@ class SweepFunction(Construct):
             self,
             "sweep",
             description="Looks after tasks of which nothing was heard",
-            environment={"TASKS_TABLE": table.name, "PAYLOADS_BUCKET": payloads.name},
+            environment={
+                "TASKS_TABLE": table.name,
+                "PAYLOADS_BUCKET": payloads.name,
+                "POWERTOOLS_METRICS_NAMESPACE": Stack.of(self).stack_name,
+            },
             timeout=TIMEOUT,
+            memory_mb=1024,  # it may do what `finish` does
         )
         table.allow_finding_due(function)
         table.grant(function, "dynamodb:GetItem", "dynamodb:UpdateItem")
@@ -67,6 +75,7 @@ class SweepFunction(Construct):
         )
         code.encryption.allow_reading_executions(function, workflows.own)
         payloads.allow(function, ["s3:GetObject", "s3:PutObject"], "")
+        payloads.allow_noticing_what_is_gone(function)
         failed = DeadLetterQueue(
             self,
             "Failed",
@@ -78,7 +87,7 @@ class SweepFunction(Construct):
         )
         failed.keep_failed_calls(self, function, TRIES_FOR)
         self._schedule(function, failed)
-        self._alarm(function)
+        self._alarms(function)
 
     def _schedule(self, function: lambda_.Function, failed: DeadLetterQueue) -> None:
         # Only schedules of a group of the stack's own may use the role (EventBridge Scheduler user
@@ -124,8 +133,10 @@ class SweepFunction(Construct):
             ),
         )
 
-    def _alarm(self, function: lambda_.Function) -> None:
-        """Nothing failed, and yet nothing is done: a schedule that is gone or off, for instance."""
+    def _alarms(self, function: lambda_.Function) -> None:
+        """Nothing failed, and yet nothing is done: a schedule that is gone or off, for instance.
+        Or it is done, and too slowly.
+        """
         calls = function.metric_invocations(period=Duration.minutes(1), statistic="Sum")
         calls.create_alarm(
             self,
@@ -136,4 +147,20 @@ class SweepFunction(Construct):
             evaluation_periods=IDLE,
             # Lambda tells nothing of a function that nobody calls.
             treat_missing_data=cloudwatch.TreatMissingData.BREACHING,
+        )
+        late = cloudwatch.Metric(
+            namespace=Stack.of(self).stack_name,
+            metric_name="Late",
+            dimensions_map={"service": "sweep"},
+            period=Duration.minutes(5),
+            statistic="Maximum",
+        )
+        late.create_alarm(
+            self,
+            "Late",
+            alarm_description=f"A task has been due for {LATE.to_hours():.0f} hours: there are too "
+            "many for the sweeper, or it cannot reach Step Functions",
+            threshold=LATE.to_seconds(),
+            evaluation_periods=1,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )

@@ -65,10 +65,13 @@ class ToolWorkflows(Construct):
 
     @property
     def executions(self) -> list[str]:
-        """IAM resources: the executions that are tasks of this cell."""
+        """IAM resources: the executions that are tasks of this cell. Those of all tools that the
+        stack ever had: tasks of one that was removed have to be looked after, and ended.
+        """
+        own = [self._arn("*")] if self.own else []
         return [
             f"{arn.replace(':stateMachine:', ':execution:', 1)}:{self.execution_prefix}*"
-            for arn in self.state_machines
+            for arn in (*own, *self._foreign)
         ]
 
     @property

@@ -48,7 +48,7 @@ WRITERS: Final = {
     "places": {"_write", "_make_room", "_drop"},
     "rows": {
         *("create", "report", "explain", "ask", "answer", "close", "delivered"),
-        *("_end", "_update", "claim", "settled"),
+        *("_end", "_update", "claim", "put_off", "settled"),
     },
 }
 """The functions that make conditional writes, by module of mcp_tasks.tasks."""
@@ -359,6 +359,12 @@ CONDITIONS: Final = (
         "lastUpdatedAt <= :at",
         "the writer before had a clock that is ahead; a task's times must not go back",
         "test_rows.py::test_times_do_not_go_back_when_clocks_differ[fail]",
+    ),
+    Condition(
+        "rows.put_off",
+        "#dueAt = :seen",
+        "code that reads the row has looked at it, or ended it, since it was found",
+        "test_rows_due.py::test_a_row_that_others_could_read_is_not_put_off[ended]",
     ),
     Condition(
         "rows.report",

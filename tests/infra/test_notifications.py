@@ -145,7 +145,7 @@ def test_an_alarm_is_quiet_when_nothing_happens_and_tells_nobody_by_itself(
 ) -> None:
     alarms = on_aws.resources("AWS::CloudWatch::Alarm")
     of_queues = [f"{queue}/Alarm" for queue in DEAD_LETTERS]
-    assert set(alarms) == {"Publish/Late", "Deliver/Late", "Sweep/Idle", *of_queues}
+    assert set(alarms) == {"Publish/Late", "Deliver/Late", "Sweep/Idle", "Sweep/Late", *of_queues}
     for path, alarm in alarms.items():
         # Silence is good news, except from what is called every minute.
         silence = "breaching" if path == "Sweep/Idle" else "notBreaching"

@@ -24,7 +24,10 @@ START_AND_ANSWER = {
 }
 ASK_AND_STOP = {"states:DescribeExecution", "states:StopExecution"}
 PAYLOADS = "arn:<AWS::Partition>:s3:::<Payloads/Bucket>/"
+BUCKET = "<Payloads/Bucket.Arn>"
 OBJECTS = {"s3:GetObject", "s3:PutObject"}
+LISTED = {"s3:ListBucket"}
+"""What S3 asks for to say of a key that it is not there."""
 STATE_KEY = "<Api/StateKey/Secret.Id>"
 ROWS = {"dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
 MAILBOX = {
@@ -40,6 +43,9 @@ CALLER = {
     "dynamodb:DeleteItem",
 }
 
+EXECUTIONS = task_executions(PROFILE.replace("profile_dataset", "*"))
+"""Those of tools that were removed included."""
+
 ROLES: dict[str, Grants] = {
     "Api/Role": {
         "<Api/Logs.Arn>": WRITE_LOGS,
@@ -47,10 +53,10 @@ ROLES: dict[str, Grants] = {
         "<Mailboxes/Table.Arn>": MAILBOX,
         "<Callers/Table.Arn>": CALLER,
         f"{PAYLOADS}*": OBJECTS,
+        BUCKET: LISTED,
         state_machine(PROFILE): START_AND_ANSWER,
         state_machine(SAVINGS): START_AND_ANSWER,
-        task_executions(PROFILE): ASK_AND_STOP,
-        task_executions(SAVINGS): ASK_AND_STOP,
+        EXECUTIONS: ASK_AND_STOP,
         STATE_KEY: {"secretsmanager:GetSecretValue"},
     },
     "Sweep/Role": {
@@ -58,11 +64,11 @@ ROLES: dict[str, Grants] = {
         "<Tasks/Table.Arn>/index/due": {"dynamodb:Query"},
         "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         f"{PAYLOADS}*": OBJECTS,
+        BUCKET: LISTED,
         "<Sweep/Failed.Arn>": {"sqs:SendMessage"},
         state_machine(PROFILE): START_AND_ANSWER,
         state_machine(SAVINGS): START_AND_ANSWER,
-        task_executions(PROFILE): ASK_AND_STOP,
-        task_executions(SAVINGS): ASK_AND_STOP,
+        EXECUTIONS: ASK_AND_STOP,
     },
     "Sweep/ScheduleRole": {
         "<Sweep/Function.Arn>": {"lambda:InvokeFunction"},
@@ -91,16 +97,15 @@ ROLES: dict[str, Grants] = {
     "Ask/Role": {
         "<Ask/Logs.Arn>": WRITE_LOGS,
         "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
-        task_executions(PROFILE): {"states:StopExecution"},
-        task_executions(SAVINGS): {"states:StopExecution"},
+        EXECUTIONS: {"states:StopExecution"},
     },
     "Finish/Role": {
         "<Finish/Logs.Arn>": WRITE_LOGS,
         "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         "<Finish/Undelivered.Arn>": {"sqs:SendMessage"},
         f"{PAYLOADS}*": OBJECTS,
-        task_executions(PROFILE): {"states:DescribeExecution"},
-        task_executions(SAVINGS): {"states:DescribeExecution"},
+        BUCKET: LISTED,
+        EXECUTIONS: {"states:DescribeExecution"},
     },
     "Tools/profile_dataset/StateMachineRole": {
         "<Ask/Function.Arn>": {"lambda:InvokeFunction"},
@@ -316,6 +321,7 @@ def test_a_function_that_only_listens_may_not_run_tools_or_read_the_state_key(
         "<Mailboxes/Table.Arn>": MAILBOX,
         "<Callers/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         f"{PAYLOADS}*": {"s3:GetObject"},
+        BUCKET: LISTED,
     }
     assert grants == {**on_aws.grants(), **AUTHORIZER}
 
@@ -355,17 +361,16 @@ def test_the_api_gets_the_permissions_of_all_that_runs_within_a_request(
     """
     names = [f"fork-{name}" for name in ("close_books", "count.words", "count_words", "report")]
     machines = [state_machine(name) for name in names]
-    executions = [task_executions(name) for name in names]
     assert fork.grants()["Api/Role"] == {
         "<Api/Logs.Arn>": WRITE_LOGS,
         "<Tasks/Table.Arn>": ROWS,
         "<Mailboxes/Table.Arn>": MAILBOX,
         "<Callers/Table.Arn>": CALLER,
         f"{PAYLOADS}*": OBJECTS,
+        BUCKET: LISTED,
         **dict.fromkeys((*machines, LEGACY_ARN), START_AND_ANSWER),
-        **dict.fromkeys(
-            (*executions, LEGACY_ARN.replace("stateMachine", "execution") + ":c1-*"), ASK_AND_STOP
-        ),
+        task_executions("fork-*"): ASK_AND_STOP,
+        LEGACY_ARN.replace("stateMachine", "execution") + ":c1-*": ASK_AND_STOP,
         "arn:aws:s3:::texts/*": {"s3:GetObject"},
         "arn:aws:dynamodb:::table/x": {"dynamodb:GetItem"},
         "arn:aws:kms:::key/books": {"kms:Decrypt"},
@@ -410,10 +415,7 @@ def test_the_tasks_of_another_cell_cannot_be_stopped(open_server: Assembly) -> N
     """Only executions whose names begin with the cell, as task ids do."""
     grants = open_server.grants()["Api/Role"]
     stoppable = {arn for arn, actions in grants.items() if "states:StopExecution" in actions}
-    assert stoppable == {
-        task_executions("Open2-profile_dataset", "eu"),
-        task_executions("Open2-simulate_savings", "eu"),
-    }
+    assert stoppable == {task_executions("Open2-*", "eu")}
 
 
 def test_tools_that_are_never_tasks_need_no_right_to_step_functions(no_tasks: Assembly) -> None:

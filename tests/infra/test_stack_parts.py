@@ -77,7 +77,7 @@ def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly
         "finish": {"TASKS_TABLE", "PAYLOADS_BUCKET"},
         "publish": {"EVENT_BUS"},
         "deliver": {"MAILBOXES_TABLE"},
-        "sweep": {"TASKS_TABLE", "PAYLOADS_BUCKET"},
+        "sweep": {"TASKS_TABLE", "PAYLOADS_BUCKET", "POWERTOOLS_METRICS_NAMESPACE"},
     }
     for path, function in on_aws.resources("AWS::Lambda::Function").items():
         handler = function["Handler"].removesuffix(".handler.handler")
@@ -93,7 +93,7 @@ def test_a_function_has_time_to_answer(on_aws: Assembly) -> None:
         "Finish/Function": 30,
         "Publish/Function": 30,
         "Deliver/Function": 5,
-        "Sweep/Function": 60,
+        "Sweep/Function": 120,
         "Tools/profile_dataset/Worker/Function": 65,
         "Tools/simulate_savings/Worker/Function": 15,
     }

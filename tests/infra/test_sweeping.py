@@ -60,3 +60,21 @@ def test_a_sweeper_that_nobody_calls_for_five_minutes_rings(on_aws: Assembly) ->
     assert (alarm["Statistic"], alarm["Period"], alarm["EvaluationPeriods"]) == ("Sum", 60, 5)
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("LessThanThreshold", 1)
     assert alarm["TreatMissingData"] == "breaching"
+
+
+def test_a_sweeper_that_falls_behind_rings(on_aws: Assembly) -> None:
+    """By the metric that its log lines are (CloudWatch embedded metric format)."""
+    alarm = on_aws.resources("AWS::CloudWatch::Alarm")["Sweep/Late"]
+    environment = on_aws.resources("AWS::Lambda::Function")["Sweep/Function"]["Environment"]
+    names = environment["Variables"]
+    assert alarm["Namespace"] == names["POWERTOOLS_METRICS_NAMESPACE"] == on_aws.stack
+    assert alarm["MetricName"] == "Late"
+    assert alarm["Dimensions"] == [{"Name": "service", "Value": names["POWERTOOLS_SERVICE_NAME"]}]
+    assert (alarm["Statistic"], alarm["Threshold"]) == ("Maximum", 6 * 3600)
+    assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
+    assert alarm["TreatMissingData"] == "notBreaching", "that it is not called is said by another"
+
+
+def test_the_sweeper_can_read_any_end_that_finish_can(on_aws: Assembly) -> None:
+    functions = on_aws.resources("AWS::Lambda::Function")
+    assert functions["Sweep/Function"]["MemorySize"] >= functions["Finish/Function"]["MemorySize"]

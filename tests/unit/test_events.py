@@ -17,6 +17,7 @@ from mcp_tasks.tasks.inputs import Kind
 from mcp_tasks.tasks.rows import TaskTable
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import ANYONE, Task, now_ms
+from mcp_tasks.workflows.sweep import Swept
 from tests.unit.aws import (
     CALLERS,
     MAILBOXES,
@@ -98,6 +99,7 @@ def environment(aws: Calls) -> dict[str, str]:
         "SERVER_VERSION": "0",
         "TOOL": "simulate_savings",
         "POWERTOOLS_SERVICE_NAME": "test",
+        "POWERTOOLS_METRICS_NAMESPACE": "mcp-tasks",
     }
 
 
@@ -215,18 +217,25 @@ def test_an_event_about_a_task_that_is_gone_is_no_error(
 
 
 def test_a_sweep_ends_before_its_function_does(
-    invoke: Any, monkeypatch: pytest.MonkeyPatch
+    invoke: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What is looked at in its last moment has time enough, though each call may be repeated."""
     given: list[float] = []
 
-    def sweep(*arguments: Any) -> Counter[str]:
+    def sweep(*arguments: Any) -> Swept:
         given.append(arguments[-1])
-        return Counter(started=2)
+        return Swept(Counter(started=2), late_ms=61_500)
 
     monkeypatch.setattr("mcp_tasks.workflows.sweep.sweep", sweep)
     invoke("sweep", "sweep")
-    assert given == [Context().get_remaining_time_in_millis() / 1000 - 20]
+    assert given == [Context().get_remaining_time_in_millis() / 1000 - 80]
+    metric = next(
+        json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line
+    )
+    assert (metric["Late"], metric["service"]) == ([61.5], "test")
+    (directive,) = metric["_aws"]["CloudWatchMetrics"]
+    assert directive["Namespace"] == "mcp-tasks"
+    assert directive["Metrics"] == [{"Name": "Late", "Unit": "Seconds"}]
 
 
 @pytest.mark.parametrize("name", ["authorize-tools-call", "authorize-no-token"])

@@ -6,13 +6,15 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import Mock
 
 import pytest
 from botocore.exceptions import ClientError
 
 from mcp_tasks.payloads.pointer import Payload
 from mcp_tasks.payloads.store import Payloads
-from mcp_tasks.registry.catalogue import Catalogue
+from mcp_tasks.registry import results
+from mcp_tasks.registry.catalogue import Catalogue, ToolEntry
 from mcp_tasks.tasks.rows import TaskTable
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
@@ -107,6 +109,32 @@ def test_a_workflows_output_of_another_type_fails_the_task(
     assert "output schema" in error["message"]
 
 
+@pytest.mark.parametrize("error", [KeyError, RecursionError, AttributeError])
+def test_a_validator_that_crashes_fails_the_task_and_not_the_function(
+    rows: TaskTable, run: Run, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    """It would do so at every attempt, and the task would work as long as it lives."""
+    monkeypatch.setattr(results, "workflow_output", Mock(side_effect=error("hunter2")))
+    rows.create(task_of("review"))
+    assert run(succeeded({"words": 2}), "review") is Status.FAILED
+    ended = rows.get(ID, NOW).error
+    assert ended is not None
+    assert "output schema" in ended["message"]
+    assert "hunter2" not in ended["message"]
+
+
+def test_a_tool_that_cannot_be_loaded_is_the_functions_fault(
+    rows: TaskTable, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A deployment that is mended may still bring the result: the event is kept."""
+    monkeypatch.setattr(ToolEntry, "load", Mock(side_effect=ImportError("gone")))
+    rows.create(task_of("review"))
+    with pytest.raises(ImportError):
+        run(succeeded({"words": 2}), "review")
+    assert rows.get(ID, NOW).status is Status.WORKING
+    assert run(ExecutionEnd("FAILED", error="KeyError"), "review") is Status.FAILED
+
+
 def test_a_failure_is_a_failed_task(rows: TaskTable, run: Run) -> None:
     rows.create(task_of("count"))
     end = ExecutionEnd("FAILED", error="KeyError", cause="hunter2")
@@ -133,13 +161,44 @@ def test_an_execution_that_did_not_end_by_itself_fails_the_task(
     assert rows.get(ID, NOW).error
 
 
-def test_the_output_is_read_and_not_taken_from_the_event(rows: TaskTable, run: Run) -> None:
-    """Events leave large outputs out."""
+def test_the_output_is_taken_from_the_event(rows: TaskTable, run: Run) -> None:
+    """Step Functions answers 10 to 15 DescribeExecution a second."""
+    rows.create(task_of("count"))
+    executions = Ended(None)
+    run(executions, output=json.dumps(RESULT), outputDetails={"included": True})
+    assert executions.described == []
+    assert rows.get(ID, NOW).result == RESULT
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"output": None, "outputDetails": {"included": False}},
+        {"output": None, "outputDetails": None},
+        {"output": json.dumps({}), "outputDetails": {"included": False}},
+        {"output": json.dumps({})},
+    ],
+)
+def test_an_output_that_the_event_leaves_out_is_read(
+    rows: TaskTable, run: Run, about: dict[str, Any]
+) -> None:
+    """One that is large, or encrypted with a key of the account's own."""
     rows.create(task_of("count"))
     executions = Ended(succeeded(RESULT))
-    run(executions, output='{"content": []}', outputDetails={"included": True})
+    run(executions, **about)
     assert executions.described == [execution_arn(f"{PREFIX}count", ID)]
     assert rows.get(ID, NOW).result == RESULT
+
+
+@pytest.mark.parametrize("status", ["FAILED", "TIMED_OUT", "ABORTED"])
+def test_of_an_end_that_may_not_be_the_last_word_the_execution_has_it(
+    rows: TaskTable, run: Run, status: str
+) -> None:
+    """Step Functions developer guide, "Restarting state machine executions with redrive"."""
+    rows.create(task_of("count"))
+    output = {"output": json.dumps(RESULT), "outputDetails": {"included": True}}
+    assert run(ExecutionEnd("RUNNING"), status=status, **output) is None
+    assert rows.get(ID, NOW).status is Status.WORKING
 
 
 @pytest.mark.parametrize("name", ["finish-succeeded-large", "finish-succeeded"])

@@ -15,9 +15,9 @@ from mcp_tasks.tasks.due import EXPIRED_MS, FIRST_MS, STOP_AGAIN_MS
 from mcp_tasks.tasks.rows import UnknownTask
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.workflows import repair
-from mcp_tasks.workflows.executions import execution_arn
+from mcp_tasks.workflows.executions import START_WITHIN_MS, execution_arn
 from mcp_tasks.workflows.finish import ROOM
-from mcp_tasks.workflows.repair import START_WITHIN_MS, Found
+from mcp_tasks.workflows.repair import REMOVED, REMOVED_AFTER_MS, Found
 from tests.unit import rows_of_version_3 as before
 from tests.unit.aws import Died, raw_rows, real, refusing
 from tests.unit.example_task import HOUR, ID, NOW
@@ -216,6 +216,76 @@ def test_a_removed_tools_execution_is_finished_too(world: World) -> None:
     world.ended(RESULT, tool="gone")
     assert world.look() is Found.FINISHED
     assert world.row.result == RESULT
+
+
+def in_an_hour(world: World, **changes: Any) -> int:
+    """When a task of the tool `gone` is looked at, of which only the row knows."""
+    world.started(tool="gone", ttl_ms=DAY, **changes)
+    return NOW + REMOVED_AFTER_MS
+
+
+def test_a_removed_tools_task_fails_and_says_so(world: World) -> None:
+    """Nothing of it can go on: its worker was removed with it."""
+    assert world.look(in_an_hour(world)) is Found.FAILED
+    assert (world.row.status, world.row.status_message) == (Status.FAILED, REMOVED)
+    assert world.row.error == {"code": -32603, "message": REMOVED}
+    assert world.states.executions[ARN].status == "ABORTED"
+    assert world.look() is Found.STOPPED
+    assert world.row.due_at is None
+
+
+def test_a_tool_that_is_not_known_yet_was_not_removed(world: World) -> None:
+    """A deployment brings it; the function that creates its tasks may be the first to be new."""
+    in_an_hour(world)
+    assert world.look(NOW + REMOVED_AFTER_MS - 1) is Found.RUNNING
+    assert world.row.status is Status.WORKING
+    assert world.states.executions[ARN].status == "RUNNING"
+
+
+def test_a_removed_tools_task_is_not_started(world: World) -> None:
+    world.written(tool="gone", ttl_ms=DAY)
+    assert world.look() is Found.RUNNING
+    assert world.look(NOW + REMOVED_AFTER_MS) is Found.FAILED
+    assert world.states.executions == {}
+
+
+def test_an_execution_that_the_stack_has_no_rights_to_any_more_is_let_go(world: World) -> None:
+    """The removed tool's state machine was somebody else's."""
+    now = in_an_hour(world)
+    for call in ("describe_execution", "stop_execution"):
+        world.calls.instead[call] = refusing("stepfunctions", "AccessDeniedException")
+    assert world.look(now) is Found.FAILED
+    assert world.row.status_message == REMOVED
+    assert world.look() is Found.STOPPED
+    assert world.row.due_at is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "code"),
+    [("gone", "ThrottlingException"), ("count", "ThrottlingException"), ("count", "AccessDenied")],
+)
+def test_what_may_be_mended_does_not_end_a_task(world: World, tool: str, code: str) -> None:
+    world.started(tool=tool, ttl_ms=DAY)
+    world.calls.instead["describe_execution"] = refusing("stepfunctions", code)
+    with pytest.raises(ClientError, match=code):
+        world.look(NOW + REMOVED_AFTER_MS)
+    assert world.row.status is Status.WORKING
+
+
+@pytest.mark.parametrize(
+    ("tool", "code"),
+    [("gone", "ThrottlingException"), ("count", "ThrottlingException"), ("count", "AccessDenied")],
+)
+def test_a_stop_that_may_be_mended_is_repeated(world: World, tool: str, code: str) -> None:
+    world.started(tool=tool)
+    world.rows.cancel(ID, NOW, "alice")
+    world.calls.instead["stop_execution"] = refusing("stepfunctions", code)
+    with pytest.raises(ClientError, match=code):
+        world.look()
+    del world.calls.instead["stop_execution"]
+    world.states.serve(world.calls)
+    assert world.look() is Found.STOPPED
+    assert world.states.executions[ARN].status == "ABORTED"
 
 
 # answers

@@ -23,7 +23,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from mcp_tasks.payloads.pointer import Payload
-from mcp_tasks.tasks.due import FIRST_MS, LEAST_MS, SHARDS, STOP_AGAIN_MS, shard_of
+from mcp_tasks.tasks.due import FIRST_MS, LEAST_MS, MOST_MS, SHARDS, STOP_AGAIN_MS, Due, shard_of
 from mcp_tasks.tasks.inputs import Ask, FormQuestion, open_ask
 from mcp_tasks.tasks.rows import TaskTable
 from mcp_tasks.tasks.task import Task
@@ -42,7 +42,7 @@ Write = Callable[[TaskTable], object]
 
 def due(rows: TaskTable, now: int = LATER) -> list[str]:
     """The tasks of all shards that are due."""
-    return [found for n in range(SHARDS) for found in rows.due_in(str(n), now, 10)]
+    return [found.task_id for n in range(SHARDS) for found in rows.due_in(str(n), now, 10)]
 
 
 def due_at() -> int | None:
@@ -79,7 +79,7 @@ def test_a_shard_has_its_own_tasks_only(rows: TaskTable) -> None:
     ids = [f"c1-{n:032x}" for n in range(40)]
     for task_id in ids:
         rows.create(a_task(task_id=task_id))
-    found = {str(n): list(rows.due_in(str(n), DUE, 100)) for n in range(SHARDS)}
+    found = {str(n): [due.task_id for due in rows.due_in(str(n), DUE, 100)] for n in range(SHARDS)}
     assert sorted(task_id for shard in found.values() for task_id in shard) == ids
     for shard, task_ids in found.items():
         assert {shard_of(task_id) for task_id in task_ids} == {shard}
@@ -99,15 +99,23 @@ def in_shard_0(rows: TaskTable, aws: Calls) -> list[str]:
 def test_what_has_been_due_for_longest_comes_first(rows: TaskTable, aws: Calls, page: int) -> None:
     """However many there are: none waits for ever."""
     ids = in_shard_0(rows, aws)
-    assert list(rows.due_in("0", DUE, page)) == ids
+    since = range(DUE - len(ids) + 1, DUE + 1)
+    assert list(rows.due_in("0", DUE, page)) == list(map(Due, ids, since))
+
+
+@pytest.mark.parametrize("page", [1, 4, 11, 100])
+def test_or_what_became_due_last(rows: TaskTable, aws: Calls, page: int) -> None:
+    ids = in_shard_0(rows, aws)
+    found = rows.due_in("0", DUE - 1, page, latest=True)
+    assert [due.task_id for due in found] == ids[-2::-1]
 
 
 def test_what_was_looked_at_does_not_come_again(rows: TaskTable, aws: Calls) -> None:
     """Nor does what could not be put off keep the others waiting."""
     ids, found = in_shard_0(rows, aws), []
-    for n, task_id in enumerate(rows.due_in("0", DUE, 2)):
-        found.append(task_id)
-        task = rows.peek(task_id)
+    for n, entry in enumerate(rows.due_in("0", DUE, 2)):
+        found.append(entry.task_id)
+        task = rows.peek(entry.task_id)
         assert task is not None
         assert n % 3 == 0 or rows.claim(task, DUE)
     assert found == ids
@@ -353,12 +361,39 @@ def test_a_row_of_version_3_that_is_over_is_left_alone(rows: TaskTable) -> None:
     assert raw_rows() == [before.COMPLETED]
 
 
+# put_off
+
+
+def test_a_row_is_put_off_without_being_read(rows: TaskTable, aws: Calls) -> None:
+    rows.create(a_task())
+    (row,) = raw_rows()
+    aws.forget()
+    rows.put_off(Due(ID, DUE), LATER)
+    assert aws.operations == ["update_item"]
+    assert raw_rows() == [row | {"dueAt": {"N": str(LATER + MOST_MS)}}]
+
+
+@pytest.mark.parametrize("meanwhile", ["looked at", "ended", "removed"])
+def test_a_row_that_others_could_read_is_not_put_off(rows: TaskTable, meanwhile: str) -> None:
+    rows.create(a_task())
+    if meanwhile == "looked at":
+        assert rows.claim(peeked(rows), LATER)
+    elif meanwhile == "ended":
+        rows.complete(ID, RESULT, LATER)
+    else:
+        real("dynamodb").delete_item(TableName=TABLE, Key={"taskId": {"S": ID}})
+    left = raw_rows()
+    rows.put_off(Due(ID, DUE), LATER)
+    assert raw_rows() == left
+
+
 # faults
 
 CALLS: Final[dict[str, tuple[str, Write]]] = {
     "due_in": ("query", lambda rows: list(rows.due_in("0", NOW, 1))),
     "peek": ("get_item", lambda rows: rows.peek(ID)),
     "claim": ("update_item", lambda rows: rows.claim(a_task(), LATER)),
+    "put_off": ("update_item", lambda rows: rows.put_off(Due(ID, DUE), LATER)),
     "settled": ("update_item", lambda rows: rows.settled(ID)),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -12,14 +13,15 @@ import pytest
 from botocore.exceptions import ClientError
 
 from mcp_tasks.registry.catalogue import Catalogue
-from mcp_tasks.tasks.due import EXPIRED_MS, FIRST_MS, SHARDS, STOP_AGAIN_MS, shard_of
-from mcp_tasks.tasks.items import item_of
+from mcp_tasks.tasks.due import EXPIRED_MS, FIRST_MS, MOST_MS, SHARDS, STOP_AGAIN_MS, shard_of
+from mcp_tasks.tasks.items import SCHEMA_VERSION, item_of
 from mcp_tasks.tasks.state import Status
+from mcp_tasks.workflows import repair
 from mcp_tasks.workflows import sweep as module
 from mcp_tasks.workflows.executions import execution_arn
-from mcp_tasks.workflows.sweep import sweep
+from mcp_tasks.workflows.sweep import LOOKS, sweep
 from tests.unit import rows_of_version_3 as before
-from tests.unit.aws import Died, real, refusing
+from tests.unit.aws import Died, raw_rows, real, refusing
 from tests.unit.example_task import HOUR, ID, NOW, a_task
 from tests.unit.repairing import MACHINE, World
 from tests.unit.stack import LOGGER
@@ -51,7 +53,7 @@ def written(world: World, ids: list[str]) -> None:
 
 def run(world: World, now: int = DUE, seconds: float = 60) -> dict[str, int]:
     """One run of the sweeper."""
-    return dict(sweep(world.rows, world.repair, lambda: now, seconds))
+    return dict(sweep(world.rows, world.repair, lambda: now, seconds).found)
 
 
 def started(world: World) -> set[str]:
@@ -109,16 +111,9 @@ def test_a_run_does_what_there_is_to_do_and_counts_it(world: World) -> None:
     assert run(world, now) == {}, "and all of it is done, or put off"
 
 
-@pytest.fixture
-def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A query that finds four tasks."""
-    monkeypatch.setattr(module, "PAGE", 4)
-
-
-@pytest.mark.usefixtures("small_pages")
 def test_all_tasks_of_all_shards_are_looked_at(world: World) -> None:
     """More than a query finds."""
-    ids = of_shard("0", 9) + [task_id(n) for n in range(30_000, 30_020)]
+    ids = of_shard("0", LOOKS - 5) + [task_id(n) for n in range(30_000, 30_020)]
     written(world, ids)
     assert run(world) == {"started": len(ids)}
     assert started(world) == set(ids)
@@ -127,17 +122,70 @@ def test_all_tasks_of_all_shards_are_looked_at(world: World) -> None:
 # bounded, and resumable
 
 
-def test_a_run_looks_at_so_many_tasks_of_a_shard_and_the_next_goes_on(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "MOST", 4)
+@pytest.fixture
+def few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOKS", 4)
+
+
+@pytest.mark.usefixtures("few_looks")
+def test_a_run_looks_at_so_many_tasks_of_a_shard_and_the_next_goes_on(world: World) -> None:
     ids = of_shard("0", 10)
     written(world, ids)
     assert run(world) == {"started": 4}
-    assert started(world) == set(ids[:4]), "those that have been due for longest"
+    assert started(world) == {*ids[:2], *ids[-2:]}, "those that are due for longest, and the latest"
     assert run(world) == {"started": 4}
     assert run(world) == {"started": 2}
     assert run(world) == {}
+
+
+@pytest.mark.usefixtures("few_looks")
+def test_a_task_that_was_never_started_does_not_wait_for_all_that_only_wait(world: World) -> None:
+    """More tasks than looks are due, in every minute, and have been for longer."""
+    waiting = of_shard("0", 40)[:-1]
+    for n, one in enumerate(waiting):
+        world.rows.create(a_task(task_id=one, created_at=NOW - HOUR // 2 + n))
+        world.states.run(MACHINE, one)
+    lost = of_shard("0", 40)[-1]
+    written(world, [lost])
+    assert run(world) == {"running": 3, "started": 1}
+    assert lost in started(world)
+
+
+def test_two_thirds_of_what_step_functions_answers_are_asked_at_most() -> None:
+    """Step Functions developer guide, "Quotas": 15 DescribeExecution a second, elsewhere 10, for
+    all of an account and region."""
+    assert LOOKS * SHARDS / 60 <= 10 * 0.8
+
+
+@pytest.mark.usefixtures("few_looks")
+@pytest.mark.parametrize("code", ["ThrottlingException", "TooManyRequestsException"])
+def test_when_there_is_no_room_a_shards_run_is_over(world: World, code: str) -> None:
+    """Each call more would take the room from those who need it, and put off a look in vain."""
+    ids = of_shard("0", 3)
+    written(world, ids)
+    describe = world.calls.instead["describe_execution"]
+    world.calls.instead["describe_execution"] = refusing("stepfunctions", code)
+    assert run(world) == {"error": 1}
+    world.calls.instead["describe_execution"] = describe
+    assert run(world) == {"started": 2}
+
+
+def test_when_no_execution_can_be_started_a_shards_run_is_over(world: World) -> None:
+    written(world, of_shard("0", 3))
+    world.calls.instead["start_execution"] = refusing("stepfunctions", "ExecutionLimitExceeded")
+    assert run(world) == {"not started": 1}
+
+
+# late
+
+
+def test_a_run_tells_for_how_long_the_first_had_been_due(world: World) -> None:
+    """Of all shards; nothing that is due is not late."""
+    assert sweep(world.rows, world.repair, lambda: DUE, 60).late_ms == 0
+    written(world, [task_id(n) for n in range(20)])
+    swept = sweep(world.rows, world.repair, lambda: DUE + HOUR, 60)
+    assert swept.late_ms == HOUR + 20
+    assert sweep(world.rows, world.repair, lambda: DUE + HOUR, 60).late_ms == 0
 
 
 def test_a_run_ends_when_its_time_is_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,6 +241,27 @@ def test_two_runs_at_once_look_at_each_task_once(world: World) -> None:
     assert world.calls.operations.count("start_execution") == 40
 
 
+def test_one_large_end_is_read_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run finds eight at once, and a result may fill a good part of a function's memory."""
+    ids = [task_id(n) for n in range(40)]
+    for one in ids:
+        world.rows.create(a_task(task_id=one))
+        world.states.run(MACHINE, one)
+        world.states.end(execution_arn(MACHINE, one), {"content": []})
+    reading, most = 0, 0
+
+    def end(*given: Any) -> None:
+        nonlocal reading, most
+        reading += 1
+        most = max(most, reading)
+        time.sleep(0.001)  # others come to it
+        reading -= 1
+
+    monkeypatch.setattr(repair, "end_task", end)
+    assert run(world) == {"finished": 40}
+    assert most == 1
+
+
 # what goes wrong
 
 
@@ -236,15 +305,23 @@ def test_what_failed_is_logged_without_what_it_said(
     assert poisoned in line
 
 
-@pytest.mark.usefixtures("small_pages")
+@pytest.mark.usefixtures("few_looks")
 def test_rows_that_cannot_be_read_keep_no_other_waiting(world: World) -> None:
-    """A version that was rolled back left them; they stay due, and in front of the others."""
-    ids = of_shard("0", 10)
-    for n, one in enumerate(ids[:-3]):
-        row = item_of(a_task(task_id=one, created_at=NOW - 1000 + n))
-        before.put(row | {"schemaVersion": {"N": "5"}})
-    written(world, ids[-3:])
-    assert run(world) == {"error": len(ids) - 3, "started": 3}
+    """They were due for longer, and are put off like what can be read; nothing else of them is."""
+    *unreadable, readable = of_shard("0", 6)
+    for n, one in enumerate(unreadable):
+        row = item_of(a_task(task_id=one, created_at=NOW - HOUR + n))
+        before.put(row | {"schemaVersion": {"N": str(SCHEMA_VERSION + 2)}})
+    left = {row["taskId"]["S"]: row for row in raw_rows()}
+    written(world, [readable])
+    found = run(world)
+    assert found == {"error": 3, "started": 1}
+    assert run(world) == {"error": 2}
+    assert run(world) == {}
+    for row in raw_rows():
+        if row["taskId"]["S"] in left:
+            due_at = {"N": str(DUE + MOST_MS)}
+            assert row == left[row["taskId"]["S"]] | {"dueAt": due_at}
 
 
 def test_a_row_that_is_gone_by_now_is_passed(world: World) -> None:

@@ -12,6 +12,7 @@ how soon something is repaired, not what becomes of it.
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 from typing import Final
 
 INDEX: Final = "due"
@@ -21,7 +22,7 @@ SHARDS: Final = 8
 """So many partitions: DynamoDB takes 1,000 writes a second into each."""
 
 FIRST_MS: Final = 20_000
-"""After a task was created or answered. What is under way by then will not arrive any more."""
+"""After a task was created or answered. What is under way for longer may be done twice."""
 
 LEAST_MS: Final = 60_000
 MOST_MS: Final = 3_600_000
@@ -31,14 +32,22 @@ EXPIRED_MS: Final = 120_000
 """How long after its time to live a task is ended: longer than two clocks differ."""
 
 STOP_AGAIN_MS: Final = 300_000
-"""After a task was ended for its execution. A function that was starting it at that moment has
-run out of its own time by then, with whatever it had in flight."""
+"""After a task was ended for its execution. A start that was under way at that moment has taken
+effect by then, or been given up: its attempts take half a minute."""
 
 GRACE_MS: Final = 10_000
 """How much longer than a step may take its task may be silent."""
 
 UNKNOWN_SILENCE_MS: Final = 60_000
 """How long a task may be silent whose tool does not say how long its steps take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """An entry of the index: a task, and since when it is due."""
+
+    task_id: str
+    since: int
 
 
 def shard_of(task_id: str) -> str:

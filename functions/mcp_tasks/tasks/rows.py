@@ -363,8 +363,8 @@ class TaskTable:
             expired=expired,
         )
 
-    def due_in(self, shard: str, now: int, page: int) -> Iterator[str]:
-        """The ids of the tasks of a shard that are due, those that are so for longest first; one
+    def due_in(self, shard: str, now: int, page: int, *, latest: bool = False) -> Iterator[due.Due]:
+        """The tasks of a shard that are due, those that are so for longest first, or last; one
         query finds so many. The index lags behind the rows a little: they have the say.
         """
         query: QueryInputTypeDef = {
@@ -373,10 +373,12 @@ class TaskTable:
             "KeyConditionExpression": "dueShard = :shard AND dueAt <= :now",
             "ExpressionAttributeValues": {":shard": {"S": shard}, ":now": {"N": str(now)}},
             "Limit": page,
+            "ScanIndexForward": not latest,
         }
         while True:
             response = self._client.query(**query)
-            yield from (item["taskId"]["S"] for item in response["Items"])
+            for item in response["Items"]:
+                yield due.Due(item["taskId"]["S"], int(item["dueAt"]["N"]))
             if "LastEvaluatedKey" not in response:
                 return
             query["ExclusiveStartKey"] = response["LastEvaluatedKey"]
@@ -412,6 +414,25 @@ class TaskTable:
             found_instead(error)
             return False
         return True
+
+    def put_off(self, entry: due.Due, now: int) -> None:
+        """Let a row be due again much later that this code cannot read."""
+        try:
+            self._client.update_item(
+                TableName=self._table,
+                Key=_key(entry.task_id),
+                UpdateExpression="SET #dueAt = :next",
+                # Race: code that reads it has looked at it, or ended it, since it was found: it
+                # must be due when that said, or never again.
+                ConditionExpression="#dueAt = :seen",
+                ExpressionAttributeNames={"#dueAt": "dueAt"},
+                ExpressionAttributeValues={
+                    ":next": to_attribute(now + due.MOST_MS),
+                    ":seen": to_attribute(entry.since),
+                },
+            )
+        except ClientError as error:
+            found_instead(error)
 
     def settled(self, task_id: str) -> None:
         """Note of a task that is over that its execution is, too: nobody has to look again."""

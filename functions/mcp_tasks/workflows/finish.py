@@ -1,18 +1,23 @@
 """Bring an execution's end to its task's row.
 
-The event only says that an execution ended; the output comes from DescribeExecution, because
-events leave large ones out. Whoever writes the end first wins: a cancelled task stays cancelled.
+Of an execution that succeeded, the event has the output, unless that is large, or encrypted with a
+key of the account's own; all else comes from DescribeExecution, of which Step Functions allows 10
+to 15 a second (Step Functions developer guide, "Automating event delivery", "Quotas"). Whoever
+writes the end first wins: a cancelled task stays cancelled.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
+from aws_lambda_powertools import Logger
+
 from ..audit import audit
+from ..payloads.fitting import MOST_WHOLE
 from ..payloads.pointer import Payload, owner_of, payload_of
-from ..payloads.store import PayloadGone, Payloads
+from ..payloads.store import PayloadGone, Payloads, PayloadTooLarge
 from ..registry.catalogue import Catalogue
 from ..tasks.rows import TaskEnded, TaskTable, UnknownTask
 from ..tasks.state import Status
@@ -22,6 +27,8 @@ from .outcome import Completed, Failed, outcome
 
 ROOM: Final = 300_000
 """Bytes of a result that its row keeps (DynamoDB: 400 KB an item); a larger one is kept in S3."""
+
+logger = Logger()
 
 
 def finish(
@@ -44,10 +51,19 @@ def finish(
         return None
     if task.status.terminal or detail["stateMachineArn"] != task.state_machine_arn:
         return None
-    end = executions.describe(task.state_machine_arn, task_id)
+    end = _told(detail) or executions.describe(task.state_machine_arn, task_id)
     if end is None or end.running:
         return None
     return end_task(task, end, rows, catalogue, payloads, now)
+
+
+def _told(detail: Mapping[str, Any]) -> ExecutionEnd | None:
+    """The end as the event tells it, if it tells all of it, and for good: what failed, timed out or
+    was aborted can be made to run again (redrive)."""
+    match detail:
+        case {"status": "SUCCEEDED", "output": str(output), "outputDetails": {"included": True}}:
+            return ExecutionEnd("SUCCEEDED", output=json.loads(output))
+    return None
 
 
 def end_task(
@@ -82,13 +98,16 @@ def _outcome(
     stored = payload_of(end.output)
     if stored is not None and stored.key.startswith(f"{owner}/") and _is_function(task, catalogue):
         return stored  # by the worker, as it is; nobody has to load it on the way
-    as_result = _as_result(task, catalogue)
     try:
         ended = outcome(
-            end, lambda output: as_result(payloads.whole(output, owner)), task.tool_error
+            end,
+            lambda output: _as_result(task, catalogue, payloads.whole(output, owner)),
+            task.tool_error,
         )
     except PayloadGone:
         return Failed("What the tool put out is not there any more")
+    except PayloadTooLarge:
+        return Failed(f"What the tool put out has more than {MOST_WHOLE} bytes")
     if not isinstance(ended, Completed):
         return ended
     text = json.dumps(ended.result)
@@ -100,12 +119,22 @@ def _is_function(task: Task, catalogue: Catalogue) -> bool:
     return entry is not None and entry.kind == "function"
 
 
-def _as_result(task: Task, catalogue: Catalogue) -> Callable[[Any], dict[str, Any]]:
-    """How the task's tool reads its execution's output; a removed tool's is taken as it is."""
+def _as_result(task: Task, catalogue: Catalogue, output: Any) -> dict[str, Any]:
+    """What the task's tool makes of its execution's output; a removed tool's is taken as it is.
+
+    Raises ValueError for what the tool did not promise.
+    """
     from ..registry.results import workflow_output
 
     entry = catalogue.tools.get(task.tool)
     if entry is not None and entry.kind == "function":
-        return lambda output: dict(output)
+        return dict(output)
     adapter = entry.load().result if entry is not None else None
-    return lambda output: workflow_output(output, adapter)
+    try:
+        return workflow_output(output, adapter)
+    except ValueError:
+        raise
+    except Exception as error:  # of a validator that its author wrote; it would fail every time
+        name = type(error).__name__
+        logger.error("A result could not be checked", task_id=task.task_id, error=name)
+        raise ValueError(name) from None

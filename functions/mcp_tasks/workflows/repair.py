@@ -7,31 +7,34 @@ conditions.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from aws_lambda_powertools import Logger
+from botocore.exceptions import ClientError
 
 from ..audit import audit
+from ..faults import passing
 from ..payloads.store import Payloads
 from ..registry.catalogue import Catalogue
 from ..tasks.due import EXPIRED_MS
 from ..tasks.rows import Conflict, TaskEnded, TaskTable, UnknownTask
 from ..tasks.task import Task
-from .executions import Executions, StartFailed
+from .ask import pass_on
+from .executions import START_WITHIN_MS, ExecutionEnd, Executions, StartFailed
 from .finish import end_task
 from .outcome import Failed
 
-START_WITHIN_MS: Final = 80 * 24 * 3600 * 1000
-"""How old a task may be that is started. Step Functions forgets an execution, and that its name was
-used, 90 days after it ended (API reference, StartExecution): one that is not there by then may have
-run."""
+REMOVED_AFTER_MS: Final = 3_600_000
+"""How old a task may be whose tool this function does not know, because it is still the one before
+the deployment that brought the tool."""
 
 EXPIRED: Final = "The task's time to live passed before it ended"
 GONE: Final = "The tool's execution is not there any more"
 REFUSED: Final = "The task could not be started"
+REMOVED: Final = "The server does not have the tool any more"
 
 logger = Logger()
 
@@ -55,7 +58,7 @@ class Found(StrEnum):
     STOPPED = "stopped"
     """It was over, and so is its execution now."""
     FAILED = "failed"
-    """It could not be started, or its execution is gone."""
+    """It could not be started, or its execution or its tool is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,8 @@ class Repair:
     executions: Executions
     catalogue: Catalogue
     payloads: Payloads
+    reading: AbstractContextManager[object] = field(default_factory=nullcontext)
+    """What an end is read under, which may be large: a lock, where there are several at once."""
 
     def look_after(self, task: Task, now: int) -> Found | None:
         """Look at a task that is due. None when another is doing it, or it has just been heard of.
@@ -83,18 +88,19 @@ class Repair:
 
     def _look(self, task: Task, now: int) -> Found:
         if task.status.terminal:
-            self.executions.stop(task.state_machine_arn, task.task_id)
+            self._stop(task)
             self.rows.settled(task.task_id)
             return Found.STOPPED
         if task.expired(now):
             return self._expire(task, now)
-        execution = self.executions.describe(task.state_machine_arn, task.task_id)
-        if execution is None:
-            return self._start(task, now)
-        if not execution.running:
-            end_task(task, execution, self.rows, self.catalogue, self.payloads, now)
+        execution = self._describe(task)
+        if execution is not None and not execution.running:
+            with self.reading:
+                end_task(task, execution, self.rows, self.catalogue, self.payloads, now)
             return Found.FINISHED
-        return self._pass_on(task, now)
+        if not self._known(task):
+            return self._remove(task, now)
+        return self._start(task, now) if execution is None else self._pass_on(task, now)
 
     def _expire(self, task: Task, now: int) -> Found:
         """End it for good, unless the clock that says so may be ahead of others."""
@@ -104,8 +110,39 @@ class Repair:
         with suppress(TaskEnded, UnknownTask):
             ended = self.rows.expire(task.task_id, Failed(EXPIRED).error, EXPIRED, now)
             audit("end", task.task_id, task.principal, status=ended.status.value)
-        self.executions.stop(task.state_machine_arn, task.task_id)
+        self._stop(task)
         return Found.EXPIRED
+
+    def _known(self, task: Task) -> bool:
+        return task.tool in self.catalogue.tools
+
+    def _describe(self, task: Task) -> ExecutionEnd | None:
+        try:
+            return self.executions.describe(task.state_machine_arn, task.task_id)
+        except ClientError as error:
+            if self._known(task) or passing(error):
+                raise
+            return None  # with the tool went the right to ask
+
+    def _remove(self, task: Task, now: int) -> Found:
+        """End a task whose tool was removed: nothing of it can go on that needs a function."""
+        if now - task.created_at < REMOVED_AFTER_MS:
+            return Found.RUNNING
+        with suppress(TaskEnded, UnknownTask):
+            error = Failed(REMOVED).error
+            ended = self.rows.fail(task.task_id, error, REMOVED, now, may_run=True)
+            audit("end", task.task_id, task.principal, status=ended.status.value)
+        self._stop(task)
+        return Found.FAILED
+
+    def _stop(self, task: Task) -> None:
+        try:
+            self.executions.stop(task.state_machine_arn, task.task_id)
+        except ClientError as error:
+            if self._known(task) or passing(error):
+                raise
+            # A state machine of somebody else's: with the tool went the right to stop it.
+            logger.warning("An execution was not stopped", task_id=task.task_id)
 
     def _start(self, task: Task, now: int) -> Found:
         reason = GONE
@@ -130,7 +167,7 @@ class Repair:
         """Send answers that are stored to their states, and close what no state waits for."""
         found = Found.RUNNING
         for ask in task.undelivered:
-            self.executions.resume(ask.token, ask.output())
+            pass_on(task, ask, self.executions, self.payloads)
             self.rows.delivered(task.task_id, ask.id, now)
             found = Found.RESENT
         for ask in task.asks.values():

@@ -1,7 +1,8 @@
 """Look after all tasks that are due: what the clients' own polls do not get to.
 
-A run takes the tasks that have been due for longest, until there are none, or its time is up; the
-next run goes on from there, because every look puts its task off. Two runs at once do no harm.
+A run takes the tasks that have been due for longest, and those that have become so last, until
+there are none, or it has had its share; the next run goes on from there, because every look puts
+its task off. Two runs at once do no harm.
 """
 
 from __future__ import annotations
@@ -10,56 +11,93 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from threading import Lock
 from typing import Final
 
 from aws_lambda_powertools import Logger
 
-from ..faults import code_of
-from ..tasks.due import SHARDS
+from ..faults import NO_ROOM, code_of
+from ..tasks.due import SHARDS, Due
+from ..tasks.items import UnreadableRow
 from ..tasks.rows import TaskTable
-from .repair import Repair
+from .repair import Found, Repair
 
-PAGE: Final = 50
-"""Tasks that one query finds."""
-
-MOST: Final = 500
-"""Tasks of one shard that one run looks at."""
+LOOKS: Final = 60
+"""At tasks of one shard, in one run. Of all shards, those of a minute are 8 DescribeExecution a
+second; Step Functions gives an account 10 to 15 of them in a region (developer guide, "Quotas").
+Half are for what has become due last: where there are more tasks than looks, one that was never
+started must not wait for all that do nothing but wait."""
 
 logger = Logger()
 
 
-def sweep(
-    rows: TaskTable, repair: Repair, clock: Callable[[], int], seconds: float
-) -> Counter[str]:
-    """Look after what is due, for so many seconds; returns how many of what were found.
+@dataclass(slots=True)
+class Swept:
+    """What a run, or a part of it, came to."""
 
-    A task whose look fails is counted as `error`, and due again after a while.
+    found: Counter[str] = field(default_factory=Counter)
+    """How many of what; `passed` had been heard of meanwhile, `error` are due again later."""
+    late_ms: int = 0
+    """How long the first of all had been due."""
+
+    def __add__(self, other: Swept) -> Swept:
+        return Swept(self.found + other.found, max(self.late_ms, other.late_ms))
+
+
+def sweep(rows: TaskTable, repair: Repair, clock: Callable[[], int], seconds: float) -> Swept:
+    """Look after what is due, for so many seconds.
+
     Raises what the queries raise, after the other shards were swept.
     """
     until = time.monotonic() + seconds
+    repair = replace(repair, reading=Lock())  # as many as there are shards would fill the memory
     with ThreadPoolExecutor(SHARDS) as pool:
-        runs = [
-            pool.submit(_sweep_shard, str(shard), rows, repair, clock, until)
-            for shard in range(SHARDS)
-        ]
-    return sum((run.result() for run in runs), Counter())
+        shards = [_Shard(str(n), rows, repair, clock, until) for n in range(SHARDS)]
+        runs = [pool.submit(shard.sweep) for shard in shards]
+    return sum((run.result() for run in runs), Swept())
 
 
-def _sweep_shard(
-    shard: str, rows: TaskTable, repair: Repair, clock: Callable[[], int], until: float
-) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for task_id in islice(rows.due_in(shard, clock(), PAGE), MOST):
-        if time.monotonic() >= until:
-            counts["left"] += 1
-            break
+@dataclass(frozen=True, slots=True)
+class _Shard:
+    """One partition of the index."""
+
+    name: str
+    rows: TaskTable
+    repair: Repair
+    clock: Callable[[], int]
+    until: float
+    swept: Swept = field(default_factory=Swept)
+
+    def sweep(self) -> Swept:
+        now, half = self.clock(), LOOKS // 2
+        for latest in (False, True):
+            found = 0
+            for entry in islice(self.rows.due_in(self.name, now, half, latest=latest), half):
+                if not found and not latest:
+                    self.swept.late_ms = now - entry.since
+                found += 1
+                if time.monotonic() >= self.until:
+                    self.swept.found["left"] += 1
+                    return self.swept
+                if not self._look(entry):
+                    return self.swept
+            if found < half:
+                break
+        return self.swept
+
+    def _look(self, entry: Due) -> bool:
+        """Look after a task; False when there is no room for more at the moment."""
+        counts = self.swept.found
         try:
-            task = rows.peek(task_id)
-            found = repair.look_after(task, clock()) if task else None
+            task = self.rows.peek(entry.task_id)
+            found = self.repair.look_after(task, self.clock()) if task else None
         except Exception as error:
-            logger.error("A task was not looked at", task_id=task_id, error=code_of(error))
+            logger.error("A task was not looked at", task_id=entry.task_id, error=code_of(error))
             counts["error"] += 1
-        else:
-            counts[found.value if found else "passed"] += 1
-    return counts
+            if isinstance(error, UnreadableRow):
+                self.rows.put_off(entry, self.clock())
+            return code_of(error) not in NO_ROOM
+        counts[found.value if found else "passed"] += 1
+        return found is not Found.NOT_STARTED
