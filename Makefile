@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 TOOLS ?= functions/tools
+# The processes of `make test`; tests/workers.py says what each of them runs.
+WORKERS ?= 2
 LOCAL = $(PYTHON) -m infra.local
 # What `cdk` finds first: this repository's Python, Node and CDK CLI.
 export NODE_USE_SYSTEM_CA = 1
@@ -33,7 +35,7 @@ down: python ## Stop what `make up` left running
 
 test: python ## All tests: unit, infrastructure, integration on the emulator, conformance
 	@$(LOCAL) prepare --tests
-	@$(IN_ENV) python -m pytest $(ARGS)
+	@$(IN_ENV) python -m pytest -n $(WORKERS) --no-loadscope-reorder $(ARGS)
 
 conformance: python ## The official conformance suite against tests/conformance/tools
 	@$(LOCAL) prepare --tests
@@ -57,7 +59,7 @@ chaos: python ## 500 tasks while calls to AWS fail and functions are killed: los
 
 model: python ## The model check, nightly: random histories of tasks against what is promised [RUNS=5000] [SEED=n]
 	@$(LOCAL) prepare --tests
-	@$(IN_ENV) MODEL_RUNS=$(or $(RUNS),5000) python -m pytest tests/model -q $(if $(SEED),--hypothesis-seed=$(SEED))
+	@$(IN_ENV) MODEL_RUNS=$(or $(RUNS),5000) python -m pytest tests/model -q --timeout=0 $(if $(SEED),--hypothesis-seed=$(SEED))
 
 mutations: python ## Remove each condition of a write, one at a time: its test has to fail
 	@$(LOCAL) prepare --tests

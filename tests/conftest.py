@@ -1,28 +1,42 @@
-"""The deployed stacks, shared by all tests that need them: one emulator per run."""
+"""What all tests share: which process runs them, and the emulator with the deployed stacks."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infra.local import emulator as emulators
-from infra.local.deployment import LocalStack, deploy
+from infra.local.deployment import LocalStack
 from infra.local.emulator import Emulator
 from tests.integration.aws import client_of
-from tests.integration.legacy import create_legacy_report
-from tests.limits import RAISED
+from tests.integration.issuer import Issuer
+from tests.integration.stacks import Stacks
+from tests.workers import EMULATOR, Pieces, piece, rank
 
-ROOT = Path(__file__).resolve().parent.parent
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest comes first; but last of its piece what waits for all deployments."""
+
+    def place(item: pytest.Item) -> tuple[int, bool]:
+        return rank(item.nodeid), "all_deployed" in getattr(item, "fixturenames", ())
+
+    items.sort(key=place)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Pieces:
+    """Which process runs what."""
+    return Pieces(config, log)
 
 
 @pytest.fixture(scope="session")
-def emulator() -> Iterator[Emulator]:
-    """A running emulator, stopped at the end."""
+def emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
+    """A running emulator, stopped at the end. Only one process may have it."""
+    for item in request.session.items:
+        if "emulator" in getattr(item, "fixturenames", ()) and piece(item.nodeid) != EMULATOR:
+            pytest.fail(f"{item.nodeid} uses the emulator: it has to be in tests/integration")
     left_over = emulators.find("test")
     if left_over is not None:  # an earlier run was killed
         left_over.stop()
@@ -38,30 +52,35 @@ def aws(emulator: Emulator) -> Any:
 
 
 @pytest.fixture(scope="session")
-def _deployments(emulator: Emulator, aws: Any) -> Iterator[dict[str, Future[LocalStack]]]:
-    """Both stacks, deployed at the same time; synthesis is most of it."""
-    create_legacy_report(aws("stepfunctions"), aws("iam"))
-    tools = ROOT / ".local" / "test" / "tools"
-    shutil.rmtree(tools, ignore_errors=True)
-    shutil.copytree(ROOT / "functions" / "tools", tools)
-    shutil.copytree(ROOT / "tests" / "integration" / "tools", tools, dirs_exist_ok=True)
-    conformance = ROOT / "tests" / "conformance" / "tools"
-    with ThreadPoolExecutor(2) as pool:
-        yield {
-            "stack": pool.submit(deploy, emulator, tools, "mcp-test", RAISED),
-            "conformance": pool.submit(
-                deploy, emulator, conformance, "mcp-conformance", {"cell": "c2", **RAISED}
-            ),
-        }
+def issuer() -> Iterator[Issuer]:
+    """Who issues the tokens that `guarded` takes."""
+    with Issuer() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
-def stack(_deployments: dict[str, Future[LocalStack]]) -> LocalStack:
+def stacks(request: pytest.FixtureRequest, emulator: Emulator, issuer: Issuer) -> Iterator[Stacks]:
+    """The stacks that this run's tests need, deployed while the first of them run."""
+    wanted = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
+    with Stacks(emulator, issuer, wanted) as deploying:
+        yield deploying
+
+
+@pytest.fixture(scope="session")
+def all_deployed(stacks: Stacks) -> None:
+    """Nothing is deployed any more: for who kills the emulator's workers, or is in a hurry."""
+    stacks.wait()
+
+
+@pytest.fixture(scope="session")
+def stack(stacks: Stacks) -> LocalStack:
     """The sample tools and those of tests/integration/tools."""
-    return _deployments["stack"].result()
+    found: LocalStack = stacks["stack"]
+    return found
 
 
 @pytest.fixture(scope="session")
-def conformance_stack(_deployments: dict[str, Future[LocalStack]]) -> LocalStack:
+def conformance_stack(stacks: Stacks) -> LocalStack:
     """The tools that the conformance suite expects; a second cell, next to `stack`, which is c1."""
-    return _deployments["conformance"].result()
+    found: LocalStack = stacks["conformance_stack"]
+    return found

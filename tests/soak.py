@@ -23,8 +23,8 @@ from infra.bundle import ROOT
 from infra.local import emulator as emulators
 from infra.local.console import say, step
 from infra.local.deployment import LocalStack, deploy
-from infra.local.gateway import Gateway, deployed
-from tests.integration.aws import client_of
+from infra.local.gateway import STREAMING_SECONDS, Gateway, deployed
+from tests.integration.aws import client_of, listed
 from tests.integration.client import Client
 from tests.integration.listening import Listen
 from tests.limits import RAISED
@@ -42,12 +42,9 @@ OVER = ("completed", "failed", "cancelled")
 
 def revisions(stack: LocalStack, dynamodb: Any) -> dict[str, int]:
     """The revision of every task."""
-    pages = dynamodb.get_paginator("scan").paginate(
-        TableName=stack.outputs["TasksTable"], ConsistentRead=True
-    )
-    return {
-        item["taskId"]["S"]: int(item["revision"]["N"]) for page in pages for item in page["Items"]
-    }
+    about = {"TableName": stack.outputs["TasksTable"], "ConsistentRead": True}
+    items = listed(dynamodb, "scan", "Items", **about)
+    return {item["taskId"]["S"]: int(item["revision"]["N"]) for item in items}
 
 
 def walking(client: Client, count: int, seconds: int) -> list[str]:
@@ -111,7 +108,7 @@ def soak(stack: LocalStack, aws: Any, listens: int, tasks: int, seconds: int) ->
         with step(f"{listens * tasks} tasks"):
             task_ids = walking(client, listens * tasks, seconds)
         followed = [task_ids[n * tasks : (n + 1) * tasks] for n in range(listens)]
-        running = [pool.submit(Listen(client, ids).run) for ids in followed]
+        running = [pool.submit(Listen(client, ids, STREAMING_SECONDS).run) for ids in followed]
         say(f"{listens} listens after {time.monotonic() - start:.0f} s")
         ended = [future.result() for future in running]
         say(f"all ended after {time.monotonic() - start:.0f} s")

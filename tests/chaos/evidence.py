@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from infra.local.deployment import LocalStack
 from tests.chaos.tools._ledger import EFFECTS, RUNS
+from tests.integration.aws import executions, listed, log_groups, log_lines
 
 A_MINUTE_MS: Final = 61_000
 SECRET: Final = frozenset({"token"})
@@ -63,15 +64,15 @@ class Evidence:
 
     def __init__(self, stack: LocalStack, aws: Any) -> None:
         self._table = stack.outputs["TasksTable"]
-        self._stack = stack.name
+        self._stack = stack
         self._dynamodb, self._stepfunctions = aws("dynamodb"), aws("stepfunctions")
         self._logs = aws("logs")
 
     def rows(self) -> dict[str, dict[str, Any]]:
         """All rows, in DynamoDB's notation, by task."""
-        scan = self._dynamodb.get_paginator("scan")
-        pages = scan.paginate(TableName=self._table, ConsistentRead=True)
-        return {item["taskId"]["S"]: item for page in pages for item in page["Items"]}
+        about = {"TableName": self._table, "ConsistentRead": True}
+        items = listed(self._dynamodb, "scan", "Items", **about)
+        return {item["taskId"]["S"]: item for item in items}
 
     def hurry(self, callers: str) -> None:
         """As if a minute went by: let all tasks be due that ever will be, and let whoever claimed
@@ -82,11 +83,8 @@ class Evidence:
             self._set(
                 self._table, {"taskId": {"S": task_id}}, "dueAt", {"dueAt": now, "silenceMs": 0}
             )
-        for page in self._dynamodb.get_paginator("scan").paginate(TableName=callers):
-            for item in page["Items"]:
-                self._set(
-                    callers, {"pk": item["pk"]}, "createdAt", {"createdAt": now - A_MINUTE_MS}
-                )
+        for item in listed(self._dynamodb, "scan", "Items", TableName=callers):
+            self._set(callers, {"pk": item["pk"]}, "createdAt", {"createdAt": now - A_MINUTE_MS})
 
     def _set(self, table: str, key: dict[str, Any], later: str, values: dict[str, int]) -> None:
         """Set some numbers, if one of them would be less than it is."""
@@ -103,18 +101,10 @@ class Evidence:
 
     def executions(self) -> dict[str, list[Execution]]:
         """All executions, by task."""
-        machines = self._stepfunctions.get_paginator("list_state_machines").paginate()
-        listed = self._stepfunctions.get_paginator("list_executions")
         found = defaultdict(list)
-        for page in machines:
-            for machine in page["stateMachines"]:
-                if machine["name"].startswith(f"{self._stack}-"):
-                    for part in listed.paginate(stateMachineArn=machine["stateMachineArn"]):
-                        for each in part["executions"]:
-                            execution = Execution(
-                                each["executionArn"], each["name"], each["status"]
-                            )
-                            found[execution.name].append(execution)
+        for each in executions(self._stack, self._stepfunctions):
+            execution = Execution(each["executionArn"], each["name"], each["status"])
+            found[execution.name].append(execution)
         return dict(found)
 
     def mark(self, execution: Execution) -> int | None:
@@ -126,32 +116,26 @@ class Evidence:
 
     def answered(self, execution: Execution) -> int:
         """How often a state of an execution got what it waited for by a token."""
-        history = self._stepfunctions.get_paginator("get_execution_history")
+        about = {"executionArn": execution.arn}
         ends = (
             event.get("taskSucceededEventDetails", {}).get("resource", "")
-            for page in history.paginate(executionArn=execution.arn)
-            for event in page["events"]
+            for event in listed(self._stepfunctions, "get_execution_history", "events", **about)
         )
         return sum(end.endswith(".waitForTaskToken") for end in ends)
 
     def repairs(self) -> Counter[str]:
         """What was mended of tasks, and by which function, as their logs tell."""
         counts: Counter[str] = Counter()
-        for page in self._logs.get_paginator("describe_log_groups").paginate():
-            for group in page["logGroups"]:
-                if self._stack in group["logGroupName"]:
-                    counts += self._repairs_in(group["logGroupName"])
+        for group in log_groups(self._logs):
+            if self._stack.name in group:
+                counts += self._repairs_in(group)
         return counts
 
     def _repairs_in(self, log_group: str) -> Counter[str]:
-        pages = self._logs.get_paginator("filter_log_events").paginate(
-            logGroupName=log_group, filterPattern="repaired"
-        )
         lines = (
             line
-            for page in pages
-            for event in page["events"]
-            for line in event["message"].splitlines()
+            for message in log_lines(self._logs, log_group, filterPattern="repaired")
+            for line in message.splitlines()
             if line.startswith("{") and '"repaired"' in line
         )
         mended = (json.loads(line) for line in lines)

@@ -22,6 +22,7 @@ from tests.chaos.proxy import Proxy
 from tests.chaos.tools._ledger import FOLDER
 from tests.chaos.verdict import Verdict, judge, unsettled
 from tests.chaos.workers import Killer
+from tests.integration.aws import functions
 
 TOOLS: Final = ROOT / "tests" / "chaos" / "tools"
 CLIENTS: Final = 8
@@ -57,20 +58,10 @@ class Outcome:
     stories: dict[str, str] = field(default_factory=dict)
 
 
-def functions(stack: LocalStack, aws: Any) -> dict[str, dict[str, str]]:
-    """A stack's functions, and what is in their environments."""
-    pages = aws("lambda").get_paginator("list_functions").paginate()
-    return {
-        function["FunctionName"]: function.get("Environment", {}).get("Variables", {})
-        for page in pages
-        for function in page["Functions"]
-        if function["FunctionName"].startswith(f"{stack.name}-")
-    }
-
-
 def redirect(stack: LocalStack, aws: Any, variables: dict[str, str]) -> None:
     """Add variables to the environments of all functions, for good: nobody else needs the stack."""
-    for name, before in functions(stack, aws).items():
+    for name, function in functions(stack, aws("lambda")).items():
+        before = function.get("Environment", {}).get("Variables", {})
         aws("lambda").update_function_configuration(
             FunctionName=name, Environment={"Variables": before | variables}
         )

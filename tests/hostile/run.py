@@ -16,6 +16,7 @@ from tests.hostile.checks import THROTTLED, faults, task_made, unknown_coding
 from tests.hostile.generate import FAMILIES, attempt
 from tests.hostile.http1 import Hanging, NoHttp, Reply, exchange
 from tests.hostile.scene import Caller, Scene, prepare
+from tests.integration.aws import executions, listed
 from tests.integration.issuer import Issuer
 
 WORKERS: Final = 6
@@ -37,21 +38,10 @@ class Inventory:
     @classmethod
     def of(cls, stack: LocalStack, aws: Any) -> Inventory:
         """All rows, and the names of all executions, which are ids of tasks."""
-        dynamodb, stepfunctions = aws("dynamodb"), aws("stepfunctions")
-        scan = dynamodb.get_paginator("scan")
-        pages = scan.paginate(TableName=stack.outputs["TasksTable"], ConsistentRead=True)
-        rows = {item["taskId"]["S"]: item for page in pages for item in page["Items"]}
-        machines = stepfunctions.get_paginator("list_state_machines").paginate()
-        executions = stepfunctions.get_paginator("list_executions")
-        names = {
-            execution["name"]
-            for page in machines
-            for machine in page["stateMachines"]
-            if machine["name"].startswith(stack.name)
-            for listed in executions.paginate(stateMachineArn=machine["stateMachineArn"])
-            for execution in listed["executions"]
-        }
-        return cls(rows, names)
+        about = {"TableName": stack.outputs["TasksTable"], "ConsistentRead": True}
+        items = listed(aws("dynamodb"), "scan", "Items", **about)
+        names = {each["name"] for each in executions(stack, aws("stepfunctions"))}
+        return cls({item["taskId"]["S"]: item for item in items}, names)
 
 
 @dataclass(slots=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import boto3
 
+from infra.local.deployment import LocalStack
 from infra.local.emulator import Emulator
 
 
@@ -23,3 +24,52 @@ def client_of(emulator: Emulator) -> Callable[..., Any]:
         return session.client(service, endpoint_url=emulator.url, **options)  # type: ignore[call-overload]
 
     return client
+
+
+def listed(client: Any, operation: str, key: str, **arguments: Any) -> Iterator[Any]:
+    """All that an operation lists under a key, page by page: with all stacks there are several."""
+    for page in client.get_paginator(operation).paginate(**arguments):
+        yield from page[key]
+
+
+def functions(stack: LocalStack, lambda_: Any) -> dict[str, dict[str, Any]]:
+    """A stack's functions: the configuration of each, by its name."""
+    return {
+        function["FunctionName"]: function
+        for function in listed(lambda_, "list_functions", "Functions")
+        if function["FunctionName"].startswith(f"{stack.name}-")
+    }
+
+
+def function_name(stack: LocalStack, lambda_: Any, construct: str) -> str:
+    """The name of one of the stack's own functions, by its construct: `Api`, `Publish`."""
+    prefix = f"{stack.name}-{construct}Function"
+    (name,) = (name for name in functions(stack, lambda_) if name.startswith(prefix))
+    return name
+
+
+def event_source(lambda_: Any, function: str) -> dict[str, Any]:
+    """What a function reads from: its only event source mapping."""
+    about = {"FunctionName": function}
+    found: dict[str, Any]
+    (found,) = listed(lambda_, "list_event_source_mappings", "EventSourceMappings", **about)
+    return found
+
+
+def executions(stack: LocalStack, stepfunctions: Any) -> Iterator[dict[str, Any]]:
+    """All executions of a stack's state machines, also those that are over."""
+    for machine in listed(stepfunctions, "list_state_machines", "stateMachines"):
+        if machine["name"].startswith(f"{stack.name}-"):
+            about = {"stateMachineArn": machine["stateMachineArn"]}
+            yield from listed(stepfunctions, "list_executions", "executions", **about)
+
+
+def log_groups(logs: Any) -> list[str]:
+    """The names of all log groups."""
+    return [group["logGroupName"] for group in listed(logs, "describe_log_groups", "logGroups")]
+
+
+def log_lines(logs: Any, group: str, **arguments: Any) -> Iterator[str]:
+    """What is in a log group; `startTime` and `filterPattern` choose."""
+    for event in listed(logs, "filter_log_events", "events", logGroupName=group, **arguments):
+        yield event["message"]

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
-from infra.local.deployment import LocalStack, deploy
-from infra.local.emulator import Emulator
-from infra.local.environment import ROOT
+from infra.local.deployment import LocalStack
 from infra.local.gateway import Gateway, deployed
 from tests.integration.client import Client
-from tests.integration.issuer import AUDIENCE, Issuer
+from tests.integration.stacks import Stacks
 from tests.integration.traces import Traces
-
-HERE = Path(__file__).parent
-SCOPE: Final = "mcp"
-"""What every token of `guarded` has to be good for."""
 
 
 @pytest.fixture
@@ -41,21 +33,10 @@ def traces(stack: LocalStack, aws: Any) -> Traces:
 
 
 @pytest.fixture(scope="session")
-def issuer() -> Iterator[Issuer]:
-    """Who issues the tokens that `guarded` takes."""
-    with Issuer() as running:
-        yield running
-
-
-@pytest.fixture(scope="session")
-def guarded(emulator: Emulator, issuer: Issuer) -> LocalStack:
+def guarded(stacks: Stacks) -> LocalStack:
     """A stack that takes only tokens (`-c auth=oauth`), with the limits that are the default."""
-    tools = ROOT / ".local" / "test" / "guarded_tools"
-    shutil.rmtree(tools, ignore_errors=True)
-    shutil.copytree(HERE / "guarded_tools", tools)
-    shutil.copytree(HERE / "tools" / "walk", tools / "walk")
-    access = {"auth": "oauth", "issuer": issuer.url, "audience": AUDIENCE, "scopes": SCOPE}
-    return deploy(emulator, tools, "mcp-guarded", {"cell": "c3", **access})
+    found: LocalStack = stacks["guarded"]
+    return found
 
 
 @pytest.fixture(scope="session")

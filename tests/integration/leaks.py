@@ -12,6 +12,7 @@ from typing import Any
 
 from infra.local.deployment import LocalStack
 from infra.local.environment import STATE
+from tests.integration.aws import log_groups, log_lines
 
 
 class Canaries:
@@ -54,9 +55,10 @@ class Logs:
 
     def groups(self) -> dict[str, list[str]]:
         """All log groups, and what is in them."""
-        pages = self._logs.get_paginator("describe_log_groups").paginate()
-        names = [group["logGroupName"] for page in pages for group in page["logGroups"]]
-        return {name: list(self._events(name)) for name in names}
+        return {
+            group: list(log_lines(self._logs, group, startTime=self._since))
+            for group in log_groups(self._logs)
+        }
 
     def files(self) -> list[str]:
         """What the emulator itself writes, and the local gateway."""
@@ -66,14 +68,6 @@ class Logs:
                 log.seek(offset)
                 texts.append(log.read().decode(errors="replace"))
         return texts
-
-    def _events(self, group: str) -> Iterator[str]:
-        pages = self._logs.get_paginator("filter_log_events").paginate(
-            logGroupName=group, startTime=self._since
-        )
-        for page in pages:
-            for event in page["events"]:
-                yield event["message"]
 
 
 def _size(file: Path) -> int:

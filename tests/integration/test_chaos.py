@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from infra.local.deployment import LocalStack, deploy
-from infra.local.emulator import Emulator
+from infra.local.deployment import LocalStack
 from tests.chaos.evidence import Evidence
-from tests.chaos.run import TOOLS, campaign, functions
-from tests.limits import RAISED
+from tests.chaos.run import campaign
+from tests.integration.aws import functions, listed
+from tests.integration.stacks import Stacks
 
 TASKS = 20
 EXPIRING = frozenset({"outlive", "unheard"})
@@ -20,20 +20,25 @@ EXPIRING = frozenset({"outlive", "unheard"})
 
 
 @pytest.fixture(scope="module")
-def chaotic(emulator: Emulator, aws: Any) -> Iterator[LocalStack]:
+def chaotic(stacks: Stacks, aws: Any) -> Iterator[LocalStack]:
     """A stack of its own: its functions take a proxy for AWS, which ends with the test."""
-    stack = deploy(emulator, TOOLS, "mcp-chaos", {"cell": "c4", **RAISED})
+    stack: LocalStack = stacks["chaotic"]
     yield stack
     scheduler = aws("scheduler")
-    for schedule in scheduler.list_schedules(NamePrefix=stack.name)["Schedules"]:
+    for schedule in list(listed(scheduler, "list_schedules", "Schedules", NamePrefix=stack.name)):
         scheduler.delete_schedule(Name=schedule["Name"], GroupName=schedule["GroupName"])
 
 
+@pytest.mark.usefixtures("all_deployed")
 def test_nothing_is_lost_and_nothing_happens_twice_whatever_fails(
     chaotic: LocalStack, aws: Any, tmp_path: Path
 ) -> None:
     """The sweeper is not waited for, but called, and tasks are due, as if a minute went by."""
-    environments, evidence = functions(chaotic, aws), Evidence(chaotic, aws)
+    environments = {
+        name: function.get("Environment", {}).get("Variables", {})
+        for name, function in functions(chaotic, aws("lambda")).items()
+    }
+    evidence = Evidence(chaotic, aws)
     (sweeper,) = (name for name in environments if "-SweepFunction" in name)
     (callers,) = {each["CALLERS_TABLE"] for each in environments.values() if "CELL" in each}
 

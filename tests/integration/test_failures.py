@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.integration.aws import log_groups, log_lines
 from tests.integration.client import Client
 
 SECRET = "hunter2-in-an-argument"
@@ -74,11 +75,8 @@ def test_nothing_that_was_said_is_in_the_logs(client: Client, aws: object) -> No
     client.end(client.start("refuse", reason=SECRET))
     logs = aws("logs")  # type: ignore[operator]
     lines = 0
-    for group in logs.describe_log_groups()["logGroups"]:
-        for page in logs.get_paginator("filter_log_events").paginate(
-            logGroupName=group["logGroupName"]
-        ):
-            for event in page["events"]:
-                lines += 1
-                assert SECRET not in event["message"], group["logGroupName"]
+    for group in log_groups(logs):
+        for line in log_lines(logs, group):
+            lines += 1
+            assert SECRET not in line, group
     assert lines

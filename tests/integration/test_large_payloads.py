@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 
 from infra.local.deployment import LocalStack
+from tests.integration.aws import listed
 from tests.integration.client import Client
 from tests.integration.tools.large import lines
 from tests.integration.traces import Traces
@@ -26,13 +27,12 @@ def carried(traces: Traces, aws: Any, task_id: str) -> None:
     row = traces.row(task_id)
     assert len(json.dumps(row)) < ROW
     arn = row["stateMachineArn"]["S"].replace(":stateMachine:", ":execution:")
-    pages = aws("stepfunctions").get_paginator("get_execution_history")
-    for page in pages.paginate(executionArn=f"{arn}:{task_id}"):
-        for event in page["events"]:
-            for details in event.values():
-                if isinstance(details, dict):
-                    texts = [value for value in details.values() if isinstance(value, str)]
-                    assert max((len(text.encode()) for text in texts), default=0) <= LIMIT
+    about = {"executionArn": f"{arn}:{task_id}"}
+    for event in listed(aws("stepfunctions"), "get_execution_history", "events", **about):
+        for details in event.values():
+            if isinstance(details, dict):
+                texts = [value for value in details.values() if isinstance(value, str)]
+                assert max((len(text.encode()) for text in texts), default=0) <= LIMIT
 
 
 def completed(client: Client, task_id: str) -> dict[str, Any]:
@@ -98,8 +98,6 @@ def test_objects_are_in_the_folder_of_their_task(
 ) -> None:
     task_id = client.start("fill", size=1_000_000)
     completed(client, task_id)
-    found = aws("s3").list_objects_v2(
-        Bucket=stack.outputs["PayloadsBucket"], Prefix=f"fill/{task_id}/"
-    )
-    (stored,) = found["Contents"]
+    about = {"Bucket": stack.outputs["PayloadsBucket"], "Prefix": f"fill/{task_id}/"}
+    (stored,) = listed(aws("s3"), "list_objects_v2", "Contents", **about)
     assert stored["Size"] > 1_000_000

@@ -13,6 +13,7 @@ import pytest
 
 from infra.local.deployment import LocalStack
 from infra.local.emulator import Emulator
+from tests.integration.aws import function_name
 from tests.integration.client import Client, accept
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -21,6 +22,7 @@ CSV = "colour,n\n" + "red,1\nblue,2\n" * 300
 # A client that starts a task, tells its id, and then does nothing: it is to be killed.
 START = """
 import signal, sys
+from tests.integration.aws import function_name
 from tests.integration.client import Client
 client = Client(sys.argv[1])
 print(client.start("profile_dataset", csv=sys.stdin.read(), chunk_rows=100), flush=True)
@@ -61,11 +63,7 @@ def _alive(pids: list[int]) -> bool:
 def restart_api(stack: LocalStack, aws: object) -> None:
     """Make the API function start anew, as a redeploy does: its next request finds new workers."""
     lambda_ = aws("lambda")  # type: ignore[operator]
-    name = next(
-        f["FunctionName"]
-        for f in lambda_.list_functions()["Functions"]
-        if f["FunctionName"].startswith(f"{stack.name}-ApiFunction")
-    )
+    name = function_name(stack, lambda_, "Api")
     variables = lambda_.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
     variables["RESTARTED"] = str(time.time_ns())
     lambda_.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
@@ -128,6 +126,7 @@ def test_restarting_the_api_loses_nothing(
     assert client.end(task_id)["result"]["structuredContent"] == expected
 
 
+@pytest.mark.usefixtures("all_deployed")
 def test_killing_every_idle_worker_loses_nothing(
     emulator: Emulator, client: Client, expected: dict[str, object]
 ) -> None:

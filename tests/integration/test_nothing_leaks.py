@@ -18,6 +18,7 @@ import pytest
 
 from infra.local.deployment import LocalStack
 from infra.local.gateway import Gateway
+from tests.integration.aws import listed
 from tests.integration.client import TASKS, Client, accept
 from tests.integration.issuer import Issuer
 from tests.integration.leaks import Canaries, Logs
@@ -253,9 +254,8 @@ def test_what_processes_write_elsewhere_has_nothing_of_it_either(pushed: Pushed)
 
 
 def _everything_in(table: str, aws: Any) -> Iterator[str]:
-    for page in aws("dynamodb").get_paginator("scan").paginate(TableName=table):
-        for item in page["Items"]:
-            yield json.dumps(item)
+    for item in listed(aws("dynamodb"), "scan", "Items", TableName=table):
+        yield json.dumps(item)
 
 
 def test_a_task_that_is_over_keeps_its_result_and_nothing_else(
@@ -286,7 +286,7 @@ def test_an_answer_that_was_used_is_not_kept(pushed: Pushed, traces: Traces) -> 
 def test_callers_and_their_keys_are_kept_without_what_they_sent(
     pushed: Pushed, stack: LocalStack, aws: Any
 ) -> None:
-    names = aws("dynamodb").list_tables()["TableNames"]
+    names = listed(aws("dynamodb"), "list_tables", "TableNames")
     (callers,) = (name for name in names if name.startswith(f"{stack.name}-Callers"))
     found = pushed.canaries.found_in(_everything_in(callers, aws))
     assert set(found) <= {"header Idempotency-Key"}

@@ -7,56 +7,34 @@ goes the way that was laid out then, and what runs on it is the new code.
 
 from __future__ import annotations
 
-import shutil
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from infra.local.deployment import LocalStack, deploy
-from infra.local.emulator import Emulator
-from infra.local.environment import ROOT
+from tests.integration.aws import listed
 from tests.integration.client import Client, accept
-from tests.limits import RAISED
-
-VERSIONS = Path(__file__).with_name("versions")
-CELL = {"cell": "c5", **RAISED}
-WAITS_S = 3600
-"""Longer than the test; then it is cancelled."""
+from tests.integration.redeploy import Redeployed
+from tests.integration.stacks import Stacks
 
 
-def deployed(emulator: Emulator, version: str) -> LocalStack:
-    tools = ROOT / ".local" / "test" / "versions"
-    shutil.rmtree(tools, ignore_errors=True)
-    shutil.copytree(VERSIONS / version, tools)
-    return deploy(emulator, tools, "mcp-redeployed", CELL)
+@pytest.fixture(scope="session")
+def redeployed(stacks: Stacks) -> Redeployed:
+    """A second version, and tasks of the first."""
+    found: Redeployed = stacks["redeployed"]
+    return found
 
 
-@pytest.fixture(scope="module")
-def tasks(emulator: Emulator) -> dict[str, str]:
-    """Tasks of the first version, by what they do while the second is deployed."""
-    client = Client(deployed(emulator, "first").url)
-    begun = {
-        "asked": client.start("review", text="prose"),
-        "asked something else": client.start("rework", text="prose"),
-        "asked by its workflow": client.start("relay", wait=0, ask=True),
-        "on a timer": client.start("relay", wait=WAITS_S, ask=False),
-    }
-    for doing, key in [
-        ("asked", "verdict"),
-        ("asked something else", "marks"),
-        ("asked by its workflow", "go"),
-    ]:
-        client.until_asked(begun[doing], key)
-    client.until(begun["on a timer"], lambda task: "statusMessage" in task)
-    return begun
+@pytest.fixture
+def tasks(redeployed: Redeployed) -> dict[str, str]:
+    """Tasks of the first version, by what they did while the second was deployed."""
+    return redeployed.tasks
 
 
-@pytest.fixture(scope="module")
-def client(emulator: Emulator, tasks: dict[str, str]) -> Client:
+@pytest.fixture
+def client(redeployed: Redeployed) -> Client:
     """A client of the second version."""
-    return Client(deployed(emulator, "second").url)
+    return Client(redeployed.stack.url)
 
 
 def structured(task: dict[str, Any]) -> dict[str, Any]:
@@ -108,7 +86,7 @@ def test_a_timer_runs_through_a_redeploy_and_its_task_can_be_cancelled(
     task_id = tasks["on a timer"]
     machine = next(
         machine["stateMachineArn"]
-        for machine in aws("stepfunctions").list_state_machines()["stateMachines"]
+        for machine in listed(aws("stepfunctions"), "list_state_machines", "stateMachines")
         if machine["name"] == "mcp-redeployed-relay"
     )
     execution = f"{machine.replace(':stateMachine:', ':execution:')}:{task_id}"
@@ -124,6 +102,35 @@ def test_a_timer_runs_through_a_redeploy_and_its_task_can_be_cancelled(
     while status() == "RUNNING":
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+def test_a_task_whose_tool_was_removed_fails_and_says_so(
+    client: Client, redeployed: Redeployed, aws: Any
+) -> None:
+    """Once it is old enough that its tool cannot be one that is about to be deployed."""
+    task_id = redeployed.tasks["asked by a tool that goes"]
+    assert client.get(task_id)["status"] == "input_required"
+    hours_ago = round((time.time() - 2 * 3600) * 1000)
+    aws("dynamodb").update_item(
+        TableName=redeployed.stack.outputs["TasksTable"],
+        Key={"taskId": {"S": task_id}},
+        UpdateExpression="SET createdAt = :then, lastUpdatedAt = :then, dueAt = :then",
+        ExpressionAttributeValues={":then": {"N": str(hours_ago)}},
+    )
+    task = client.end(task_id)
+    assert (task["status"], task["error"]["code"]) == ("failed", -32603)
+    assert task["error"]["message"] == "The server does not have the tool any more"
+    assert not _runs(aws, "mcp-redeployed-retire", task_id)
+
+
+def _runs(aws: Any, machine: str, task_id: str) -> bool:
+    states = aws("stepfunctions")
+    arn = f"arn:aws:states:us-east-1:000000000000:execution:{machine}:{task_id}"
+    try:
+        found: bool = states.describe_execution(executionArn=arn)["status"] == "RUNNING"
+    except states.exceptions.ExecutionDoesNotExist:
+        return False
+    return found
 
 
 def test_new_tasks_go_the_new_way(client: Client) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,8 +14,9 @@ from infra.local.deployment import LocalStack
 from infra.local.environment import ROOT
 from infra.local.gateway import Gateway
 from infra.replay.__main__ import Tally, outputs_of, replay
+from tests.integration.aws import event_source, function_name, listed
 from tests.integration.client import Client
-from tests.integration.test_push_survives import CHANGES, Follower, Functions
+from tests.integration.test_push_survives import CHANGES, following
 from tests.integration.traces import Traces
 
 EVENTS = ROOT / "events"
@@ -58,7 +58,8 @@ def left_by(hop: str) -> list[dict[str, Any]]:
 def deaf(aws: Any, stack: LocalStack) -> Iterator[None]:
     """Nobody hears that executions end."""
     events = aws("events")
-    (rule,) = events.list_rules(NamePrefix=f"{stack.name}-FinishExecutionEnded")["Rules"]
+    prefix = f"{stack.name}-FinishExecutionEnded"
+    (rule,) = listed(events, "list_rules", "Rules", NamePrefix=prefix)
     events.disable_rule(Name=rule["Name"])
     try:
         yield
@@ -70,7 +71,7 @@ def deaf(aws: Any, stack: LocalStack) -> Iterator[None]:
 def given_up_on(aws: Any, function: str) -> Iterator[None]:
     """What comes in its stream is passed over, as what Lambda has given up on."""
     lambda_ = aws("lambda")
-    (mapping,) = lambda_.list_event_source_mappings(FunctionName=function)["EventSourceMappings"]
+    mapping = event_source(lambda_, function)
     nothing = {"Filters": [{"Pattern": json.dumps({"eventName": ["NOTHING"]})}]}
     lambda_.update_event_source_mapping(UUID=mapping["UUID"], FilterCriteria=nothing)
     try:
@@ -85,7 +86,7 @@ def given_up_on(aws: Any, function: str) -> Iterator[None]:
 def unread(aws: Any, function: str) -> Iterator[None]:
     """A function is not called with what is in its queue."""
     lambda_ = aws("lambda")
-    (mapping,) = lambda_.list_event_source_mappings(FunctionName=function)["EventSourceMappings"]
+    mapping = event_source(lambda_, function)
     lambda_.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
     try:
         yield
@@ -126,17 +127,16 @@ def test_changes_that_were_not_published_reach_those_who_listen(
     gateway: Gateway, stack: LocalStack, aws: Any, letters: Letters
 ) -> None:
     """From the stream, which the message points into."""
-    with ThreadPoolExecutor() as pool:
-        follower = Follower(Client(gateway.url), pool)
-        with given_up_on(aws, Functions(stack, aws).name("Publish")):
-            follower.tell()
-            follower.client.end(follower.task_id)
-            (letter,) = left_by("publish")
-            body = json.loads(letter["Body"])
-            body["DDBStreamBatchInfo"] |= _changes_of(follower.task_id, stack, aws)
-            letters.put("Publish", body)
-            tally = letters.replay("Publish")
-            follower.running.result(timeout=120)
+    publish = function_name(stack, aws("lambda"), "Publish")
+    with following(Client(gateway.url)) as follower, given_up_on(aws, publish):
+        follower.tell()
+        follower.client.end(follower.task_id)
+        (letter,) = left_by("publish")
+        body = json.loads(letter["Body"])
+        body["DDBStreamBatchInfo"] |= _changes_of(follower.task_id, stack, aws)
+        letters.put("Publish", body)
+        tally = letters.replay("Publish")
+        follower.running.result()
     assert (tally.found, tally.left) == (1, 0)
     assert follower.told() == CHANGES
 
@@ -169,15 +169,15 @@ def test_changes_that_were_not_delivered_reach_those_who_listen(
     gateway: Gateway, stack: LocalStack, aws: Any, letters: Letters
 ) -> None:
     """From the dead-letter queue back into the queue, where they are found again."""
-    with ThreadPoolExecutor() as pool:
-        follower = Follower(Client(gateway.url), pool)
-        with unread(aws, Functions(stack, aws).name("Deliver")):
+    deliver = function_name(stack, aws("lambda"), "Deliver")
+    with following(Client(gateway.url)) as follower:
+        with unread(aws, deliver):
             follower.tell()
             follower.client.end(follower.task_id)
             _give_up_on(len(CHANGES), letters, aws)
             assert follower.told() == []
             tally = letters.replay("Deliver")
-        follower.running.result(timeout=120)
+        follower.running.result()
     assert (tally.found, tally.left) == (len(CHANGES), 0)
     assert follower.told() == CHANGES
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from infra.local.deployment import LocalStack
+from tests.integration.aws import function_name
 from tests.integration.client import TASKS, Client, accept
 from tests.integration.traces import Traces
 
@@ -73,11 +74,7 @@ def test_every_round_may_be_answered_by_another_instance(
     call = {"name": "survey", "arguments": {}}
     state = asks(asked.request("tools/call", call).result, "who")
     functions = aws("lambda")
-    (api,) = [
-        function["FunctionName"]
-        for function in functions.list_functions()["Functions"]
-        if function["FunctionName"].startswith(f"{stack.name}-Api")
-    ]
+    api = function_name(stack, functions, "Api")
     environment = functions.get_function_configuration(FunctionName=api)["Environment"]
     variables = {**environment["Variables"], "RESTARTED": state[:8]}
     # A changed configuration is what makes Lambda start new instances.

@@ -19,9 +19,9 @@ from infra.local.deployment import LocalStack
 from infra.local.gateway import Gateway
 from mcp_tasks.authorization.keys import PAUSE_SECONDS
 from tests.integration.client import Client
-from tests.integration.conftest import SCOPE
 from tests.integration.issuer import Issuer
 from tests.integration.leaks import Logs
+from tests.integration.stacks import SCOPE
 from tests.integration.traces import Traces
 
 MAX_INSTANCES: Final = 10

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.integration.aws import log_groups, log_lines
 from tests.integration.client import Client
 from tests.integration.traces import Traces
 
@@ -24,15 +25,10 @@ def lines(aws: Any, task_id: str, message: str) -> list[dict[str, Any]]:
     logs, deadline = aws("logs"), time.monotonic() + 60
     while True:
         found = []
-        for group in logs.describe_log_groups()["logGroups"]:
-            pages = logs.get_paginator("filter_log_events").paginate(
-                logGroupName=group["logGroupName"]
-            )
-            for page in pages:
-                for event in page["events"]:
-                    text = event["message"]
-                    if task_id in text and f'"{message}"' in text:
-                        found.append(json.loads(text[text.index("{") :]))
+        for group in log_groups(logs):
+            for line in log_lines(logs, group):
+                if task_id in line and f'"{message}"' in line:
+                    found.append(json.loads(line[line.index("{") :]))
         if found or time.monotonic() > deadline:
             return found
         time.sleep(0.2)

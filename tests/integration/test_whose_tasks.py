@@ -16,8 +16,8 @@ import pytest
 
 from infra.local.deployment import LocalStack
 from tests.integration.client import Answer, Client, accept
-from tests.integration.conftest import SCOPE
 from tests.integration.issuer import Issuer
+from tests.integration.stacks import SCOPE
 from tests.integration.traces import Traces
 
 STATES: Final = ("working", "input_required", "completed", "failed", "cancelled", "expired")

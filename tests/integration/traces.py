@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from infra.local.deployment import LocalStack
+from tests.integration.aws import executions
 
 
 class Traces:
@@ -14,7 +15,7 @@ class Traces:
 
     def __init__(self, stack: LocalStack, aws: Any) -> None:
         self._table = stack.outputs["TasksTable"]
-        self._stack = stack.name
+        self._stack = stack
         self._dynamodb = aws("dynamodb")
         self._stepfunctions = aws("stepfunctions")
 
@@ -35,16 +36,7 @@ class Traces:
 
     def executions(self) -> int:
         """How many executions were ever started."""
-        machines = self._stepfunctions.list_state_machines()["stateMachines"]
-        return sum(
-            len(
-                self._stepfunctions.list_executions(stateMachineArn=machine["stateMachineArn"])[
-                    "executions"
-                ]
-            )
-            for machine in machines
-            if machine["name"].startswith(self._stack)
-        )
+        return len(list(executions(self._stack, self._stepfunctions)))
 
     def execution_input(self, task_id: str) -> dict[str, Any]:
         """What a task's execution was started with."""

@@ -1,0 +1,98 @@
+"""The stacks that the tests are about. Each is deployed once per run, in the background."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Collection
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any, Final
+
+from infra.local.deployment import LocalStack, deploy
+from infra.local.emulator import Emulator
+from infra.local.environment import ROOT, STATE
+from tests.integration.aws import client_of
+from tests.integration.issuer import AUDIENCE, Issuer
+from tests.integration.legacy import create_legacy_report
+from tests.integration.redeploy import Redeployed, redeployed
+from tests.limits import RAISED
+
+HERE: Final = Path(__file__).parent
+AT_ONCE: Final = 2
+"""Synthesis is most of it, and takes a core."""
+SCOPE: Final = "mcp"
+"""What every token of `guarded` has to be good for."""
+PATIENCE: Final = 240
+"""Seconds that a test waits for a deployment."""
+
+
+def _conformance(emulator: Emulator, issuer: Issuer) -> LocalStack:
+    tools = ROOT / "tests" / "conformance" / "tools"
+    return deploy(emulator, tools, "mcp-conformance", {"cell": "c2", **RAISED})
+
+
+def _sample(emulator: Emulator, issuer: Issuer) -> LocalStack:
+    aws = client_of(emulator)
+    create_legacy_report(aws("stepfunctions"), aws("iam"))
+    tools = _merged("tools", ROOT / "functions" / "tools", HERE / "tools")
+    return deploy(emulator, tools, "mcp-test", RAISED)
+
+
+def _chaotic(emulator: Emulator, issuer: Issuer) -> LocalStack:
+    tools = ROOT / "tests" / "chaos" / "tools"
+    return deploy(emulator, tools, "mcp-chaos", {"cell": "c4", **RAISED})
+
+
+def _guarded(emulator: Emulator, issuer: Issuer) -> LocalStack:
+    tools = _merged("guarded_tools", HERE / "guarded_tools")
+    shutil.copytree(HERE / "tools" / "walk", tools / "walk")
+    access = {"auth": "oauth", "issuer": issuer.url, "audience": AUDIENCE, "scopes": SCOPE}
+    return deploy(emulator, tools, "mcp-guarded", {"cell": "c3", **access})
+
+
+def _redeployed(emulator: Emulator, issuer: Issuer) -> Redeployed:
+    return redeployed(emulator)
+
+
+def _merged(name: str, *folders: Path) -> Path:
+    tools = STATE / "test" / name
+    shutil.rmtree(tools, ignore_errors=True)
+    for folder in folders:
+        shutil.copytree(folder, tools, dirs_exist_ok=True)
+    return tools
+
+
+DEPLOYED: Final[dict[str, Callable[[Emulator, Issuer], LocalStack | Redeployed]]] = {
+    "stack": _sample,
+    "guarded": _guarded,
+    "redeployed": _redeployed,
+    "conformance_stack": _conformance,
+    "chaotic": _chaotic,
+}
+"""By the fixture that gives it, in the order in which they are needed."""
+
+
+class Stacks:
+    """Stacks that are deployed in the background, until the context ends."""
+
+    def __init__(self, emulator: Emulator, issuer: Issuer, wanted: Collection[str]) -> None:
+        self._pool = ThreadPoolExecutor(AT_ONCE)
+        self._deployed: dict[str, Future[Any]] = {
+            name: self._pool.submit(deploying, emulator, issuer)
+            for name, deploying in DEPLOYED.items()
+            if name in wanted
+        }
+
+    def __enter__(self) -> Stacks:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def __getitem__(self, fixture: str) -> Any:
+        """What a fixture gives, as soon as it is there. Raises CommandError, or TimeoutError."""
+        return self._deployed[fixture].result(PATIENCE)
+
+    def wait(self) -> None:
+        """Until none is being deployed."""
+        wait(self._deployed.values(), PATIENCE)
