@@ -148,7 +148,7 @@ def _check_end(
         if whose != report.acknowledged[task_id].principal:
             wrong.append(f"{task_id} is {whose}'s, and {report.acknowledged[task_id].name} has it")
     for state, task_id in scene.victims.items():
-        if before.rows[task_id] != after.rows.get(task_id):
+        if _told(before.rows[task_id]) != _told(after.rows.get(task_id, {})):
             wrong.append(f"the task that was {state} has changed")
     if report.throttled > MOST_THROTTLED * wanted:
         wrong.append(f"{report.throttled} requests were throttled, and prove nothing")
@@ -166,3 +166,8 @@ def _outcome(sent: Attempt, reply: Reply | None) -> str:
     if reply.status in (401, 403, THROTTLED):
         return str(reply.status)
     return f"{reply.status // 100}xx"
+
+
+def _told(row: dict[str, Any]) -> dict[str, Any]:
+    """A row without what the sweeper moves on meanwhile, which nobody is told."""
+    return {name: value for name, value in row.items() if name != "dueAt"}
