@@ -75,7 +75,7 @@ ROOM: Final = 2_000
 LOOKS: Final = 12
 """So many looks of the sweeper end every task, once nothing fails any more."""
 
-NOT_STARTED: Final = "The task could not be started; the call can be repeated"
+NOT_STARTED: Final = "The task could not be started; "
 
 OWNER: Final = "alice"
 STRANGER: Final = "mallory"
@@ -589,7 +589,7 @@ class World:
             return task.expires_at <= self.ms
         if error.get("code") == ErrorCode.MISSING_REQUIRED_CLIENT_CAPABILITY:
             return not task.accepts
-        if task.status_message in (REFUSED, NOT_STARTED):
+        if (task.status_message or "").startswith((REFUSED, NOT_STARTED)):
             return self.stage.refused
         if task.status_message == GONE:
             return self.step_functions.find(task.state_machine_arn, task.task_id) is None

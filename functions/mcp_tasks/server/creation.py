@@ -160,8 +160,10 @@ class Creation:
                 except Conflict:
                     # It took so long that another request took this one for dead.
                     pass
-                except _NotKnown:
-                    raise  # there may be a task: whoever repeats the call with the key finds it
+                except (_NotKnown, _NotStarted):
+                    # There may be a task, of which others that have the key have been told: to
+                    # free the key would make another.
+                    raise
                 except ProtocolError:
                     # There is no task: the call may be repeated, with the same key.
                     self.keys.release(call.principal, key, task.task_id)
@@ -217,11 +219,12 @@ class Creation:
         try:
             self._start(task)
         except StartFailed:
-            message = "The task could not be started; the call can be repeated"
-            error = ProtocolError(ErrorCode.INTERNAL_ERROR, message)
+            error = _NotStarted()
             with suppress(TaskEnded, UnknownTask):
                 # It may run all the same: the sweeper may have been faster, and not been refused.
-                self.rows.fail(task.task_id, error.as_error(), message, now_ms(), may_run=True)
+                self.rows.fail(
+                    task.task_id, error.as_error(), error.message, now_ms(), may_run=True
+                )
                 audit("end", task.task_id, task.principal, status=Status.FAILED.value)
             raise error from None
 
@@ -327,6 +330,17 @@ class _NotKnown(Unavailable):
 
     def __init__(self) -> None:
         super().__init__("Whether the task was written is not known; repeat the call")
+
+
+class _NotStarted(ProtocolError):
+    """The task was written, and its start refused for good."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            ErrorCode.INTERNAL_ERROR,
+            "The task could not be started; repeat the call, with another idempotency key if it "
+            "had one",
+        )
 
 
 def _text(value: Any) -> str:
