@@ -73,7 +73,9 @@ class Call:
             return f"isError is {result.get('isError')}"
         if self.refused:
             text = result["content"][0]["text"]
-            return None if text == f"Refused: {self.mark}" else f"the error {text!r}"
+            # What it said goes by the row; when that cannot be written, the error stands without.
+            said = text in (f"Refused: {self.mark}", "The tool failed")
+            return None if said else f"the error {text!r}"
         found = result.get("structuredContent")
         match self.kind:
             case "change":
