@@ -128,10 +128,7 @@ class Repair:
         """End a task whose tool was removed: nothing of it can go on that needs a function."""
         if now - task.created_at < REMOVED_AFTER_MS:
             return Found.RUNNING
-        with suppress(TaskEnded, UnknownTask):
-            error = Failed(REMOVED).error
-            ended = self.rows.fail(task.task_id, error, REMOVED, now, may_run=True)
-            audit("end", task.task_id, task.principal, status=ended.status.value)
+        self._fail(task, REMOVED, now)
         self._stop(task)
         return Found.FAILED
 
@@ -157,11 +154,15 @@ class Repair:
             else:
                 return Found.STARTED
         # It may run all the same: what another attempt has just started is not found at once.
+        self._fail(task, reason, now)
+        return Found.FAILED
+
+    def _fail(self, task: Task, reason: str, now: int) -> None:
+        """End a task whose execution may run; an end that came first stands."""
         with suppress(TaskEnded, UnknownTask):
             error = Failed(reason).error
             ended = self.rows.fail(task.task_id, error, reason, now, may_run=True)
             audit("end", task.task_id, task.principal, status=ended.status.value)
-        return Found.FAILED
 
     def _pass_on(self, task: Task, now: int) -> Found:
         """Send answers that are stored to their states, and close what no state waits for."""
