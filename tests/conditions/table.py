@@ -56,7 +56,7 @@ WRITERS: Final = {
 CONDITIONS: Final = (
     Condition(
         "keys.claim",
-        "attribute_not_exists(pk) OR expiresAtMs <= :now",
+        "attribute_not_exists(pk) OR expiresAtMs <= :expired",
         "two calls with one key at once; one of them makes the task",
         "test_idempotency.py::test_a_key_stands_for_its_first_task",
     ),

@@ -14,7 +14,7 @@ from tests.conditions.table import CONDITIONS, WRITERS, Condition, clauses
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "functions" / "mcp_tasks"
 TRIED = (
-    "keys.claim: attribute_not_exists(pk) OR expiresAtMs <= :now",
+    "keys.claim: attribute_not_exists(pk) OR expiresAtMs <= :expired",
     "places.take_task: size(#open) < :most",
     "rows.answer: inputRevision = :seen",
     "rows.cancel: #status IN (:working, :input_required)",

@@ -423,9 +423,7 @@ class World:
 
     def _acknowledge(self, task: Task, key: str | None) -> None:
         for other in self.acknowledged.values() if key else ():
-            # Whoever is ahead finds the key expired while others are still told of its task.
-            ends = min(other.expires_at, task.expires_at)
-            live = other.key == key and ends > self.ms + SKEW_MS
+            live = other.key == key and other.expires_at > self.ms
             same = other.task_id == task.task_id
             self.require(same or not live, f"key {key}: {task.task_id} and {other.task_id}")
         self.require(dynamodb.item(TABLE, task.task_id) is not None, f"no row: {task.task_id}")
@@ -617,7 +615,7 @@ class World:
         for other in self.step_functions.executions:
             same = other.arguments["call"] == execution.arguments["call"]
             row = dynamodb.item(TABLE, other.name)
-            live = row is not None and not task_of(row).expired(self.ms + SKEW_MS)
+            live = row is not None and not task_of(row).expired(self.ms)
             if same and live and other is not execution:
                 raise Violation(f"{other.name} and {execution.name} are tasks of one call")
 

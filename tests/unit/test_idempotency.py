@@ -5,9 +5,9 @@ Each condition of each write, and the test that fails without it (checked by rem
 from a copy of the library and running this file):
 
     find     ConsistentRead                    test_a_key_is_read_consistently
-    find     not expired                       test_a_key_is_good_until_its_task_expires
+    find     not free                          test_a_key_is_good_until_its_task_has_expired
     claim    attribute_not_exists(pk)          test_a_key_stands_for_its_first_task
-    claim    expiresAtMs <= now                test_an_expired_key_is_free_though_it_is_still_there
+    claim    expiresAtMs <= expired            test_an_expired_key_is_free_though_it_is_still_there
     both     the same call                     test_a_key_does_not_stand_for_another_call
     release  taskId = task                     test_a_key_that_stands_for_a_newer_task_is_kept
 """
@@ -31,7 +31,7 @@ from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server import creation
 from mcp_tasks.server.creation import OWNED_MS, STARTED_MS, WAITS, Creation
 from mcp_tasks.tasks.inputs import FormQuestion, open_ask
-from mcp_tasks.tasks.keys import LINGER_MS, KeyedTask, KeyReused, Keys
+from mcp_tasks.tasks.keys import FREE_AFTER_MS, LINGER_MS, KeyedTask, KeyReused, Keys
 from mcp_tasks.tasks.places import LOOK_EVERY_MS
 from mcp_tasks.tasks.rows import TaskTable
 from tests.unit.aws import CALLERS, TABLE, Calls, create_callers, real, refusing
@@ -45,6 +45,7 @@ META: Final = "mcp-tasks/idempotencyKey"
 PARAMS, INTERNAL, MISMATCH = -32602, -32603, -32020
 REFUSED: Final = (422, PARAMS)
 WAITED_MS: Final = sum(round(pause * 1000) for pause in WAITS)
+FREE: Final = NOW + HOUR + FREE_AFTER_MS
 THOUSAND: Final = {"seats": 1000}
 LARGE_HALL: Final = {"action": "accept", "content": {"hall": "large"}}
 
@@ -111,10 +112,11 @@ def test_a_key_is_read_consistently(keys: Keys, aws: Calls) -> None:
     assert read.arguments["ConsistentRead"] is True
 
 
-def test_a_key_is_good_until_its_task_expires(keys: Keys) -> None:
+def test_a_key_is_good_until_its_task_has_expired(keys: Keys) -> None:
+    """By every clock."""
     keys.claim("alice", "k", wanted(1), NOW)
-    assert keys.find("alice", "k", "call", NOW + HOUR - 1) == wanted(1)
-    assert keys.find("alice", "k", "another call", NOW + HOUR) is None
+    assert keys.find("alice", "k", "call", FREE - 1) == wanted(1)
+    assert keys.find("alice", "k", "another call", FREE) is None
     (item,) = items()
     assert item["expiresAt"] == {"N": str((NOW + HOUR + LINGER_MS) // 1000)}
 
@@ -122,10 +124,10 @@ def test_a_key_is_good_until_its_task_expires(keys: Keys) -> None:
 def test_an_expired_key_is_free_though_it_is_still_there(keys: Keys) -> None:
     """DynamoDB removes it hours or days late."""
     keys.claim("alice", "k", wanted(1), NOW)
-    assert keys.claim("alice", "k", wanted(2), NOW + HOUR - 1) == wanted(1)
-    new = wanted(3, "another call", NOW + HOUR)
-    assert keys.claim("alice", "k", new, NOW + HOUR) == new
-    assert keys.find("alice", "k", "another call", NOW + HOUR) == new
+    assert keys.claim("alice", "k", wanted(2), FREE - 1) == wanted(1)
+    new = wanted(3, "another call", FREE)
+    assert keys.claim("alice", "k", new, FREE) == new
+    assert keys.find("alice", "k", "another call", FREE) == new
 
 
 def test_a_key_that_is_released_is_free(keys: Keys) -> None:
@@ -140,9 +142,9 @@ def test_a_key_that_is_released_is_free(keys: Keys) -> None:
 def test_a_key_that_stands_for_a_newer_task_is_kept(keys: Keys) -> None:
     """It expired before it was released, and was claimed again."""
     keys.claim("alice", "k", wanted(1), NOW)
-    keys.claim("alice", "k", wanted(2, now=NOW + HOUR), NOW + HOUR)
+    keys.claim("alice", "k", wanted(2, now=FREE), FREE)
     keys.release("alice", "k", wanted(1).task_id)
-    assert keys.find("alice", "k", "call", NOW + HOUR) == wanted(2, now=NOW + HOUR)
+    assert keys.find("alice", "k", "call", FREE) == wanted(2, now=FREE)
 
 
 @pytest.mark.parametrize("operation", ["put_item", "delete_item", "get_item"])
@@ -398,16 +400,34 @@ def test_a_round_that_is_repeated_before_there_is_a_task_asks_again(stack: Stack
 # what became of the task
 
 
-def test_a_key_expires_with_its_task(stack: Stack, time: Time) -> None:
+def test_a_key_expires_after_its_task(stack: Stack, time: Time) -> None:
     """Then it is free for any call, though DynamoDB keeps both for days."""
     task_id = count_to(stack)
     time.now += HOUR - 1
     assert count_to(stack) == task_id
-    time.now += 1
+    time.now += 1 + FREE_AFTER_MS
     again = count_to(stack, 4)
     assert again != task_id
     assert count_to(stack, 4) == again
     assert len(stack.rows) == 2
+
+
+@pytest.mark.parametrize("late_ms", [0, FREE_AFTER_MS - 1])
+@pytest.mark.parametrize(("tool", "arguments"), [("count", {"upto": 3}), ("book", {"seats": 2})])
+def test_a_task_that_has_just_expired_is_not_made_once_more(
+    stack: Stack, time: Time, tool: str, arguments: dict[str, Any], late_ms: int
+) -> None:
+    """Race: whoever's clock is behind may be told of it at this moment, or start it."""
+    task_id = stack.created(tool, arguments, headers={HEADER: "k"})
+    time.now += stack.catalogue.tools[tool].ttl_ms + late_ms
+    answer = stack.call(tool, arguments, headers={HEADER: "k"})
+    assert (answer.status, answer.code) == (409, INTERNAL)
+    assert answer.error["data"] == {"retryAfterSeconds": FREE_AFTER_MS // 1000}
+    assert answer.headers["Retry-After"] == str(FREE_AFTER_MS // 1000)
+    assert "expired" in answer.error["message"]
+    assert row_ids(stack) == starts(stack) == [task_id]
+    assert len(items()) == 1
+    assert time.waits == []
 
 
 ENDS: Final[dict[str, Callable[[TaskTable, str, int], object]]] = {

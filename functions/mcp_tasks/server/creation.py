@@ -38,7 +38,7 @@ from ..protocol.meta import RESERVED
 from ..registry.catalogue import ToolEntry
 from ..tasks.due import GRACE_MS
 from ..tasks.ids import new_task_id
-from ..tasks.keys import KeyedTask, KeyReused, Keys
+from ..tasks.keys import FREE_AFTER_MS, KeyedTask, KeyReused, Keys
 from ..tasks.places import LOOK_EVERY_MS, NoPlace, Pace, Places, TooFast
 from ..tasks.rows import Busy, Conflict, TaskEnded, TaskTable, UnknownTask
 from ..tasks.state import Status
@@ -88,7 +88,7 @@ class Creation:
     def earlier(self, call: Call, entry: ToolEntry, arguments: dict[str, Any]) -> Task | None:
         """The task that the call's key stands for already, if there is one.
 
-        Raises ProtocolError when the key stands for another call.
+        Raises ProtocolError when the key stands for another call, or for one that just expired.
         """
         if call.idempotency_key is None:
             return None
@@ -193,7 +193,12 @@ class Creation:
         )
 
     def _existing(self, keyed: KeyedTask, call: Call, now: int) -> Task | None:
-        """The task of a key, if it was written; started, in case that whoever wrote it died."""
+        """The task of a key, if it was written; started, in case that whoever wrote it died.
+
+        Raises ProtocolError when it has just expired.
+        """
+        if keyed.expires_at <= now:
+            raise _just_expired()
         try:
             task = self.rows.get(keyed.task_id, now, call.principal)
         except UnknownTask:
@@ -349,6 +354,20 @@ def _text(value: Any) -> str:
 
 def _unavailable() -> ProtocolError:
     return Unavailable("The task could not be written; repeat the call")
+
+
+def _just_expired() -> ProtocolError:
+    # By this clock, that is: by another's it may be told of for a while, and a new task would do
+    # its work once more.
+    seconds = FREE_AFTER_MS // 1000
+    return ProtocolError(
+        ErrorCode.INTERNAL_ERROR,
+        "The task of this idempotency key has just expired; use another key, or repeat the call "
+        f"in {seconds} seconds",
+        {"retryAfterSeconds": seconds},
+        status=HTTPStatus.CONFLICT,
+        headers={"Retry-After": str(seconds)},
+    )
 
 
 def _reused() -> ProtocolError:

@@ -4,7 +4,8 @@
     key#<hash of principal and key>     the task, what was called with it, and until when
 
 A key is written before its task is, so that of all requests with one key only one makes a task. It
-is good for as long as the task lives (IETF draft, "The Idempotency-Key HTTP Header Field").
+is good for as long as the task lives (IETF draft, "The Idempotency-Key HTTP Header Field"). It is
+free a little later, when the task has expired by every clock: the work would be done twice.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ from .places import hashed
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+FREE_AFTER_MS: Final = 300_000
+"""How much later than its task expires a key is free. Clocks may be two minutes apart; the start of
+the task, or an answer that names it, may be under way for a minute and a half."""
 
 LINGER_MS: Final = 24 * 3600 * 1000
 """How much later than it expires DynamoDB may remove a key."""
@@ -38,6 +43,7 @@ class KeyedTask:
     """A hash of the tool and its arguments."""
     created_at: int
     expires_at: int
+    """When the task expires; the key is free `FREE_AFTER_MS` later."""
 
 
 class Keys:
@@ -48,7 +54,7 @@ class Keys:
         self._table = table
 
     def find(self, principal: str, key: str, call: str, now: int) -> KeyedTask | None:
-        """What the key stands for, if it is taken. Raises KeyReused."""
+        """What the key stands for, if it is taken; that may just have expired. Raises KeyReused."""
         response = self._client.get_item(
             TableName=self._table, Key=_key(principal, key), ConsistentRead=True
         )
@@ -70,12 +76,13 @@ class Keys:
         }
         try:
             # Race: requests with one key come at the same moment; one of them makes the task, and
-            # the others get it. An expired key is free, though DynamoDB may keep it for days.
+            # the others get it. By a clock that is behind, others may still be told of a task that
+            # has expired by this one: its key is free later, though DynamoDB may keep it for days.
             self._client.put_item(
                 TableName=self._table,
                 Item=item,
-                ConditionExpression="attribute_not_exists(pk) OR expiresAtMs <= :now",
-                ExpressionAttributeValues={":now": to_attribute(now)},
+                ConditionExpression="attribute_not_exists(pk) OR expiresAtMs <= :expired",
+                ExpressionAttributeValues={":expired": to_attribute(now - FREE_AFTER_MS)},
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
         except ClientError as error:
@@ -102,7 +109,7 @@ def _key(principal: str, key: str) -> dict[str, Any]:
 
 def _found(item: dict[str, Any], call: str, now: int) -> KeyedTask | None:
     row = {name: from_attribute(value) for name, value in item.items()}
-    if row["expiresAtMs"] <= now:
+    if row["expiresAtMs"] <= now - FREE_AFTER_MS:
         return None
     if row["call"] != call:
         raise KeyReused
