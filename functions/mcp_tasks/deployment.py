@@ -36,6 +36,8 @@ BUNDLE = Path(__file__).resolve().parent.parent
 CLIENT_CONFIG = Config(
     connect_timeout=2, read_timeout=5, retries={"mode": "standard", "total_max_attempts": 4}
 )
+# An object takes longer than a row; S3 has its part of them all the same.
+PART_CONFIG = Config(read_timeout=5, retries={"mode": "standard", "total_max_attempts": 2})
 QUICK_CONFIG = Config(read_timeout=3, retries={"mode": "standard", "total_max_attempts": 1})
 
 
@@ -105,8 +107,15 @@ class Deployment:
     @cached_property
     def payloads(self) -> Payloads:
         """What is too large for rows and executions."""
-        config = CLIENT_CONFIG.merge(S3_CONFIG)
-        return Payloads(lambda: self._client("s3", config=config), self._bucket)
+        return self._payloads(CLIENT_CONFIG.merge(S3_CONFIG))
+
+    @cached_property
+    def quick_payloads(self) -> Payloads:
+        """The same for a client that waits, who hears that S3 does not answer in time (503)."""
+        return self._payloads(CLIENT_CONFIG.merge(S3_CONFIG).merge(PART_CONFIG), reads=1)
+
+    def _payloads(self, config: Config, **reads: int) -> Payloads:
+        return Payloads(lambda: self._client("s3", config=config), self._bucket, **reads)
 
     @property
     def _bucket(self) -> str:
@@ -124,7 +133,7 @@ class Deployment:
         config = CLIENT_CONFIG.merge(QUICK_CONFIG)
         executions = Executions(lambda: self._client("stepfunctions", config=config))
         for_objects = CLIENT_CONFIG.merge(S3_CONFIG).merge(QUICK_CONFIG)
-        payloads = Payloads(lambda: self._client("s3", config=for_objects), self._bucket, reads=1)
+        payloads = self._payloads(for_objects, reads=1)
         return Repair(self.rows, executions, self.catalogue, payloads)
 
     @cached_property

@@ -6,11 +6,12 @@ Lambda developer guide, "Quotas": 6 MB for an answer that comes in one piece, wi
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ReadTimeoutError
 
 from mcp_tasks.payloads.pointer import Payload, owner_of
 from mcp_tasks.payloads.store import Payloads
@@ -252,6 +253,35 @@ def test_a_poll_while_s3_is_busy_may_be_repeated(stack: Stack, code: str) -> Non
     assert answer.headers["Retry-After"] == "1"
     del stack.calls.instead["get_object"]
     assert stack.task(task_id)["status"] == "completed"
+
+
+@pytest.mark.usefixtures("payloads")
+def test_a_poll_waits_for_s3_in_api_gateways_time(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of its 29 seconds, some are the row's. Later, the answer would be API Gateway's own: 504."""
+    made: dict[str, Any] = {}
+    bodies: list[str] = []
+    make = stack.calls.client
+
+    def client(service: str, config: Any) -> Any:
+        made[service] = config
+        return make(service)
+
+    def breaks_off() -> bytes:
+        bodies.append("read")
+        raise ReadTimeoutError(endpoint_url="https://s3")
+
+    monkeypatch.setattr(stack.calls, "client", client)
+    task_id = completed(stack, result_of(1000))
+    body = SimpleNamespace(read=breaks_off)
+    stack.calls.instead["get_object"] = lambda **_: {"Body": body}
+    answer = stack.post("tasks/get", {"taskId": task_id})
+    assert (answer.status, answer.code) == (503, INTERNAL)
+    assert bodies == ["read"], "and what breaks off is not read again"
+    attempts = made["s3"].retries["total_max_attempts"]
+    seconds = attempts * (made["s3"].connect_timeout + made["s3"].read_timeout)
+    assert seconds + made["s3"].read_timeout < 20
 
 
 @pytest.mark.usefixtures("payloads")

@@ -31,12 +31,12 @@ def mcp_server(deployment: Deployment) -> Endpoint:
         executions,
         deployment.places,
         deployment.keys,
-        deployment.payloads,
+        deployment.quick_payloads,
         limits,
         deployment.state_machine_arn,
         cell,
     )
-    results = LargeResults(deployment.payloads)
+    results = LargeResults(deployment.quick_payloads)
     # Made when a function first asks: it costs a call to Secrets Manager.
     rounds = Rounds(cache(lambda: RequestStates(deployment.state_key())))
     offer = Offer(
@@ -50,7 +50,7 @@ def mcp_server(deployment: Deployment) -> Endpoint:
             "tasks/get": get_task(
                 rows, cell, PollLimit(limits.polls), deployment.quick_repair, results
             ),
-            "tasks/update": update_task(rows, executions, deployment.payloads, cell),
+            "tasks/update": update_task(rows, executions, deployment.quick_payloads, cell),
             "tasks/cancel": cancel_task(rows, executions, cell),
         },
         listen=listen(rows, deployment.mailboxes, deployment.places, results, limits.listens, cell),
