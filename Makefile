@@ -10,7 +10,7 @@ export NODE_USE_SYSTEM_CA = 1
 IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$$PATH"
 # What `infra/app.py` describes, as `key=value`: of AWS and of the emulator, and of AWS alone.
 CHOICES = auth issuer audience scopes cell origins hosts max_tasks max_creations max_polls max_listens max_body max_arguments max_depth max_ttl_days rate burst
-ON_AWS = stack url streaming domain priority access_log encryption
+ON_AWS = stack url streaming domain priority access_log alarms encryption
 context = $(foreach key,$(1),$(if $($(key)),-c '$(key)=$($(key))'))
 CONTEXT = $(call context,$(CHOICES) $(ON_AWS))
 

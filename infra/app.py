@@ -35,6 +35,7 @@ Context (`-c key=value`):
     burst          requests at once that it lets through: 1000
     access_log     on or off (default). API Gateway writes access logs only in an account and region
                    whose settings name a role for it, and a stack should not change those
+    alarms         the ARN of an SNS topic of the same region that alarms tell; nobody by default
     encryption     what data is encrypted with: aws (default: keys that AWS manages), customer (a
                    KMS key of the stack's own, about $1 a month and its calls) or the ARN of a key
                    of the same region, whose policy lets CloudWatch Logs and EventBridge use it

@@ -24,7 +24,7 @@ often as the event's age allows."""
 
 
 class DeadLetterQueue(sqs.Queue):
-    """Encrypted, over TLS only. Its alarm does nothing: whom it tells is the deployer's choice.
+    """Encrypted, over TLS only. Whom its alarm tells is the deployer's choice (`infra/alarms.py`).
 
     Its hop is the construct that it is in: the stack's output `<Hop>DeadLetters` is the queue, and
     `make replay` hands what is in it to the output `<Hop>Function`, or `<Hop>Queue`.

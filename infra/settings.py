@@ -13,6 +13,7 @@ from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server.caller import Auth
 
 from .access import PATH, OAuth, access_of, check_scopes, url_of
+from .alarms import topic_of
 from .choices import Choices
 from .encryption import encryption_of
 from .limits import Throttle, check_ttl, limits_of, max_ttl_of, throttle_of
@@ -48,6 +49,8 @@ class Settings:
     domain: str | None
     priority: int
     access_log: bool
+    alarms: str | None
+    """The ARN of the topic that alarms tell."""
     encryption: str
     """`aws`, `customer`, or the ARN of a KMS key."""
 
@@ -107,5 +110,6 @@ class Settings:
             domain=domain.lower() or None,
             priority=priority,
             access_log=chosen("access_log", "off", "on|off", "on or off") == "on",
+            alarms=topic_of(choices),
             encryption=encryption_of(choices),
         )

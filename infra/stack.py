@@ -9,6 +9,7 @@ from constructs import Construct
 
 from mcp_tasks.registry.catalogue import Catalogue
 
+from .alarms import tell
 from .api import McpApi
 from .ask import AskFunction
 from .authorizer import Authorizer
@@ -75,6 +76,8 @@ class McpTasksStack(Stack):
             CfnOutput(self, "ListensApiId", value=listens.rest_api_id)
         if settings.domain:
             Routing(self, "Routing", settings, gateway, listens)
+        if settings.alarms:
+            tell(self, settings.alarms)
         Tags.of(self).add("mcp-cell", settings.cell)
         CfnOutput(self, "Endpoint", value=gateway.url, description="The MCP endpoint")
         CfnOutput(self, "ApiId", value=gateway.rest_api_id)

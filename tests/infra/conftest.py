@@ -22,6 +22,7 @@ IAM, OPEN = {"auth": "iam"}, {"auth": "none"}
 OAUTH = {"auth": "oauth", "issuer": "https://login.example/tenant/v2.0", "audience": "api://mcp"}
 ONE_ADDRESS = {"streaming": "true", "domain": "mcp.example.com"}
 GIVEN_KEY = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+TOPIC = "arn:aws:sns:eu-west-1:111122223333:on-call"
 JOBS: dict[str, dict[str, str]] = {
     "aws": IAM,
     "local": {"profile": "local"},
@@ -48,7 +49,13 @@ JOBS: dict[str, dict[str, str]] = {
         "burst": "60",
     },
     "no tasks": {**IAM, "tools": "no tasks"},
-    "own key": {**OAUTH, **ONE_ADDRESS, "access_log": "on", "encryption": "customer"},
+    "own key": {
+        **OAUTH,
+        **ONE_ADDRESS,
+        "access_log": "on",
+        "alarms": TOPIC,
+        "encryption": "customer",
+    },
     "given key": {**IAM, "encryption": GIVEN_KEY},
     "nothing accepted": {**IAM, "tools": "fork"},
     "nothing accepted, open": {**OPEN, "access_log": "on"},
@@ -142,7 +149,7 @@ def fork(assemblies: dict[str, Assembly]) -> Assembly:
 
 @pytest.fixture(scope="session")
 def with_own_key(assemblies: dict[str, Assembly]) -> Assembly:
-    """`-c encryption=customer`, with all that the other options add."""
+    """`-c encryption=customer -c alarms=arn:aws:sns:...`, with all that the other options add."""
     return _good(assemblies["own key"])
 
 

@@ -43,6 +43,7 @@ def test_a_deployment_that_only_says_who_may_call_goes_to_aws() -> None:
         domain=None,
         priority=100,
         access_log=False,
+        alarms=None,
         encryption="aws",
     )
 
@@ -190,6 +191,8 @@ def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: 
         ("stack", "s" * 29, "1 to 28 letters, digits and hyphens"),
         ("tools", "no/such/folder", "there is no folder .*no/such/folder"),
         ("access_log", "yes", "on or off"),
+        ("alarms", "on-call", "the ARN of an SNS topic of this region"),
+        ("alarms", "arn:aws:sqs:eu-west-1:111122223333:on-call", "the ARN of an SNS topic of"),
         ("streaming", "yes", "true or false"),
         ("priority", "0", "1 to 90000, another for each stack of a domain"),
         ("priority", "90001", "1 to 90000, another for each stack of a domain"),

@@ -10,6 +10,7 @@ import pytest
 
 from mcp_tasks.limits import Limits
 from tests.infra.assembly import Assembly, state_machine
+from tests.infra.conftest import TOPIC
 from tests.infra.fork import LEGACY_ARN
 
 STATUS = {"THROTTLED": "429", "REQUEST_TOO_LARGE": "413", "INTEGRATION_TIMEOUT": "504"}
@@ -318,3 +319,17 @@ def test_the_outputs_say_what_make_replay_takes_from_where_to_where(on_aws: Asse
         "SweepFunction": "<Sweep/Function>",
     }
     assert {k: v for k, v in outputs.items() if k in ends} == ends
+
+
+def test_every_alarm_tells_the_topic_that_was_given(
+    with_own_key: Assembly, on_aws: Assembly
+) -> None:
+    """When it rings, and when it is over."""
+    actions = ("AlarmActions", "OKActions", "InsufficientDataActions")
+    kind = "AWS::CloudWatch::Alarm"
+    without = {n: [a.get(x) for x in actions] for n, a in on_aws.resources(kind).items()}
+    told = {n: [a.get(x) for x in actions] for n, a in with_own_key.resources(kind).items()}
+    assert len(without) == 8
+    assert told.keys() > without.keys()
+    assert all(found == [None, None, None] for found in without.values())
+    assert all(found == [[TOPIC], [TOPIC], None] for found in told.values())
