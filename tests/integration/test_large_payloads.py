@@ -12,7 +12,7 @@ import pytest
 
 from infra.local.deployment import LocalStack
 from tests.integration.aws import listed
-from tests.integration.client import Client
+from tests.integration.client import Client, accept
 from tests.integration.tools.large import lines
 from tests.integration.traces import Traces
 
@@ -57,6 +57,19 @@ def test_steps_hand_each_other_what_is_large(client: Client, traces: Traces, aws
     assert output["text"] == text * 100
     parts = [f"{n}:" + f"{n:>10}" * 10_000 for n in range(40)]
     assert output["digests"] == [sha256(part.encode()).hexdigest() for part in parts]
+    carried(traces, aws, task_id)
+
+
+def test_answers_that_add_up_reach_the_tool(client: Client, traces: Traces, aws: Any) -> None:
+    """Each fits into an execution's state, all of them do not; on AWS, that is: the emulator
+    carries more, and does not say what a function was called with."""
+    pages = [lines(46_000 - n) for n in range(6)]
+    assert sum(map(len, pages)) > LIMIT
+    task_id = client.start("gather", pages=len(pages))
+    for n, page in enumerate(pages):
+        key = client.until_asked(task_id, f"page{n}")[f"page{n}"]
+        assert "result" in client.update(task_id, {key: accept(text=page)}).message
+    assert completed(client, task_id)["structuredContent"] == pages
     carried(traces, aws, task_id)
 
 

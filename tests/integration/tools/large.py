@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from mcp_tasks import tool
+from pydantic import BaseModel
+
+from mcp_tasks import TaskContext, tool
 
 QUICK = timedelta(milliseconds=200)
 LINE = 16
@@ -32,3 +34,15 @@ def count_lines(text: str) -> int:
 def echo(value: dict[str, Any]) -> dict[str, Any]:
     """Return what it was given."""
     return value
+
+
+class Page(BaseModel):
+    """What somebody writes."""
+
+    text: str
+
+
+@tool(task="required", poll_every=QUICK)
+def gather(task: TaskContext, pages: int) -> list[str]:
+    """Ask for one page after the other, and return them all."""
+    return [task.ask(f"Page {n}?", Page, key=f"page{n}").text for n in range(pages)]
