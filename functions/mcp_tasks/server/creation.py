@@ -88,7 +88,7 @@ class Creation:
     def earlier(self, call: Call, entry: ToolEntry, arguments: dict[str, Any]) -> Task | None:
         """The task that the call's key stands for already, if there is one.
 
-        Raises ProtocolError when the key stands for another call, or for one that just expired.
+        Raises ProtocolError when the key stands for another call, or for a task that just expired.
         """
         if call.idempotency_key is None:
             return None
@@ -357,8 +357,8 @@ def _unavailable() -> ProtocolError:
 
 
 def _just_expired() -> ProtocolError:
-    # By this clock, that is: by another's it may be told of for a while, and a new task would do
-    # its work once more.
+    # By this clock. By one that is behind, others are still told of it: a new task would do its
+    # work once more.
     seconds = FREE_AFTER_MS // 1000
     return ProtocolError(
         ErrorCode.INTERNAL_ERROR,

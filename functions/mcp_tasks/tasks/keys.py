@@ -5,7 +5,8 @@
 
 A key is written before its task is, so that of all requests with one key only one makes a task. It
 is good for as long as the task lives (IETF draft, "The Idempotency-Key HTTP Header Field"). It is
-free a little later, when the task has expired by every clock: the work would be done twice.
+free a little later, when the task has expired by every clock: earlier, a new task could do the work
+of one that others are still told of.
 """
 
 from __future__ import annotations
