@@ -67,6 +67,9 @@ class Emulator:
                 if time.monotonic() > deadline:
                     os.killpg(self.pid, signal.SIGKILL)
                 time.sleep(0.05)
+            # A worker that is busy would go on for a while; they are of its process group.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
         _state_file(self.name).unlink(missing_ok=True)
         shutil.rmtree(_temporary(self.name), ignore_errors=True)
 
