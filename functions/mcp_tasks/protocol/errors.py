@@ -45,7 +45,8 @@ class ProtocolError(Exception):
 
     Raised anywhere below the endpoint; the endpoint is the only place that renders it. `status`
     overrides the table for the few errors whose HTTP status says more than their code (403, 413).
-    `headers` go with the HTTP answer.
+    `headers` go with the HTTP answer. `retry_after_seconds` says when to come back, in the header
+    (RFC 9110, section 10.2.3) and, for clients that do not see headers, in `data`.
     """
 
     def __init__(
@@ -56,8 +57,12 @@ class ProtocolError(Exception):
         *,
         status: HTTPStatus | None = None,
         headers: Mapping[str, str] | None = None,
+        retry_after_seconds: int | None = None,
     ) -> None:
         super().__init__(message)
+        if retry_after_seconds is not None:
+            data = {**(data or {}), "retryAfterSeconds": retry_after_seconds}
+            headers = {**(headers or {}), "Retry-After": str(retry_after_seconds)}
         self.code = code
         self.message = message
         self.data = data
@@ -79,16 +84,15 @@ def invalid_params(message: str, **data: Any) -> ProtocolError:
 
 class TooManyRequests(ProtocolError):
     """HTTP 429: a limit of the caller's is reached. `retry_after_ms` says when to come back, where
-    that is known, and is rounded up to seconds in `Retry-After` (RFC 9110, section 10.2.3)."""
+    that is known, and is rounded up to seconds."""
 
     def __init__(self, message: str, retry_after_ms: int | None = None) -> None:
         seconds = None if retry_after_ms is None else max(1, -(-retry_after_ms // 1000))
         super().__init__(
             ErrorCode.INTERNAL_ERROR,
             message,
-            None if seconds is None else {"retryAfterSeconds": seconds},
             status=HTTPStatus.TOO_MANY_REQUESTS,
-            headers=None if seconds is None else {"Retry-After": str(seconds)},
+            retry_after_seconds=seconds,
         )
 
 
@@ -100,9 +104,8 @@ class Unavailable(ProtocolError):
         super().__init__(
             ErrorCode.INTERNAL_ERROR,
             message,
-            {"retryAfterSeconds": retry_after_seconds},
             status=HTTPStatus.SERVICE_UNAVAILABLE,
-            headers={"Retry-After": str(retry_after_seconds)},
+            retry_after_seconds=retry_after_seconds,
         )
 
 

@@ -364,9 +364,8 @@ def _just_expired() -> ProtocolError:
         ErrorCode.INTERNAL_ERROR,
         "The task of this idempotency key has just expired; use another key, or repeat the call "
         f"in {seconds} seconds",
-        {"retryAfterSeconds": seconds},
         status=HTTPStatus.CONFLICT,
-        headers={"Retry-After": str(seconds)},
+        retry_after_seconds=seconds,
     )
 
 
