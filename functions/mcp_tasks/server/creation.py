@@ -40,10 +40,11 @@ from ..tasks.due import GRACE_MS
 from ..tasks.ids import new_task_id
 from ..tasks.keys import FREE_AFTER_MS, KeyedTask, KeyReused, Keys
 from ..tasks.places import LOOK_EVERY_MS, NoPlace, Pace, Places, TooFast
-from ..tasks.rows import Busy, Conflict, TaskEnded, TaskTable, UnknownTask
+from ..tasks.rows import Busy, Conflict, TaskTable, UnknownTask
 from ..tasks.state import Status
 from ..tasks.task import Task, now_ms
 from ..workflows.executions import START_WITHIN_MS, Executions, StartFailed
+from ..workflows.finish import fail_task
 from .call import Call
 
 OWNED_MS: Final = 60_000
@@ -225,12 +226,8 @@ class Creation:
             self._start(task)
         except StartFailed:
             error = _NotStarted()
-            with suppress(TaskEnded, UnknownTask):
-                # It may run all the same: the sweeper may have been faster, and not been refused.
-                self.rows.fail(
-                    task.task_id, error.as_error(), error.message, now_ms(), may_run=True
-                )
-                audit("end", task.task_id, task.principal, status=Status.FAILED.value)
+            # It may run all the same: the sweeper may have been faster, and not been refused.
+            fail_task(task.task_id, error.as_error(), error.message, self.rows, now_ms())
             raise error from None
 
     def _write(self, task: Task, entry: ToolEntry) -> Task:

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..audit import audit
 from ..payloads.pointer import owner_of
 from ..payloads.store import Payloads
 from ..protocol.capabilities import required
@@ -27,6 +26,7 @@ from ..tasks.inputs import Ask, FormQuestion, Question, kinds, open_ask, questio
 from ..tasks.rows import ClientCannotAnswer, TaskEnded, TaskTable, UnknownTask
 from ..tasks.task import Task
 from .executions import Executions
+from .finish import fail_task
 
 
 def ask(event: Mapping[str, Any], rows: TaskTable, executions: Executions, now: int) -> str:
@@ -46,10 +46,8 @@ def ask(event: Mapping[str, Any], rows: TaskTable, executions: Executions, now: 
         error = MissingCapability(
             "The tool needs to ask the client", required(kinds(questions.values()))
         )
-        try:
-            task = rows.fail(task_id, error.as_error(), error.message, now, may_run=True)
-            audit("end", task_id, task.principal, status=task.status.value)
-        except (TaskEnded, UnknownTask):
+        task = fail_task(task_id, error.as_error(), error.message, rows, now)
+        if task is None:
             return "ended"
         executions.stop(task.state_machine_arn, task_id)
         return "refused"

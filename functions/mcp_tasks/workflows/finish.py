@@ -90,6 +90,22 @@ def end_task(
     return task.status
 
 
+def fail_task(
+    task_id: str, error: dict[str, Any], message: str, rows: TaskTable, now: int
+) -> Task | None:
+    """End a task whose execution has not ended, for all that is known, and may run; an end that
+    came first stands.
+
+    Returns the task; None when it ended before.
+    """
+    try:
+        task = rows.fail(task_id, error, message, now, may_run=True)
+    except (TaskEnded, UnknownTask):
+        return None
+    audit("end", task_id, task.principal, status=task.status.value)
+    return task
+
+
 def _outcome(
     task: Task, end: ExecutionEnd, catalogue: Catalogue, payloads: Payloads
 ) -> dict[str, Any] | Payload | Failed:

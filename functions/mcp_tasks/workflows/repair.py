@@ -24,7 +24,7 @@ from ..tasks.rows import Conflict, TaskEnded, TaskTable, UnknownTask
 from ..tasks.task import Task
 from .ask import pass_on
 from .executions import START_WITHIN_MS, ExecutionEnd, Executions, StartFailed
-from .finish import end_task
+from .finish import end_task, fail_task
 from .outcome import Failed
 
 REMOVED_AFTER_MS: Final = 3_600_000
@@ -128,7 +128,7 @@ class Repair:
         """End a task whose tool was removed: nothing of it can go on that needs a function."""
         if now - task.created_at < REMOVED_AFTER_MS:
             return Found.RUNNING
-        self._fail(task, REMOVED, now)
+        fail_task(task.task_id, Failed(REMOVED).error, REMOVED, self.rows, now)
         self._stop(task)
         return Found.FAILED
 
@@ -154,15 +154,8 @@ class Repair:
             else:
                 return Found.STARTED
         # It may run all the same: what another attempt has just started is not found at once.
-        self._fail(task, reason, now)
+        fail_task(task.task_id, Failed(reason).error, reason, self.rows, now)
         return Found.FAILED
-
-    def _fail(self, task: Task, reason: str, now: int) -> None:
-        """End a task whose execution may run; an end that came first stands."""
-        with suppress(TaskEnded, UnknownTask):
-            error = Failed(reason).error
-            ended = self.rows.fail(task.task_id, error, reason, now, may_run=True)
-            audit("end", task.task_id, task.principal, status=ended.status.value)
 
     def _pass_on(self, task: Task, now: int) -> Found:
         """Send answers that are stored to their states, and close what no state waits for."""
