@@ -84,7 +84,6 @@ class McpApi(Construct):
         mailboxes.grant(function, *LISTENING)
         callers.grant(function, *COUNTING)
         payloads.allow(function, ["s3:GetObject", "s3:PutObject"], "")
-        payloads.allow_noticing_what_is_gone(function)
         # Answers to tokens are checked against the token's state machine, though the authorization
         # reference lists no resource for them; the CDK's `grant_task_response` relies on it, too.
         allow(

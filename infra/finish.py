@@ -54,7 +54,6 @@ class FinishFunction(Construct):
         )
         table.grant(function, "dynamodb:GetItem", "dynamodb:UpdateItem")
         payloads.allow(function, ["s3:GetObject", "s3:PutObject"], "")
-        payloads.allow_noticing_what_is_gone(function)
         allow_executions(function, ["states:DescribeExecution"], workflows.executions)
         code.encryption.allow_reading_executions(function, workflows.own)
         # The function failed three times: throttled, or a fault of ours.

@@ -49,7 +49,6 @@ class ListenApi(Construct):
         mailboxes.grant(function, *LISTENING)
         callers.grant(function, "dynamodb:GetItem", "dynamodb:UpdateItem")
         payloads.allow(function, ["s3:GetObject"], "")
-        payloads.allow_noticing_what_is_gone(function)
         self.gateway = Gateway(
             self,
             f"{settings.stack}-listens",

@@ -62,7 +62,12 @@ class PayloadsBucket(Construct):
         return self._bucket.bucket_name
 
     def allow(self, function: lambda_.Function, actions: Sequence[str], prefix: str) -> None:
-        """Allow actions on objects, for instance `s3:GetObject`, whose keys begin with `prefix`."""
+        """Allow actions on objects, for instance `s3:GetObject`, whose keys begin with `prefix`.
+
+        With all objects comes the right to learn that one is not there: S3 tells only those who may
+        list the bucket, and says AccessDenied to others (S3 API reference, "GetObject",
+        "Permissions").
+        """
         resource = Stack.of(self).format_arn(
             service="s3",
             region="",
@@ -75,9 +80,5 @@ class PayloadsBucket(Construct):
             role_of(function), resource, "Keys end in a task's id and 128 random bits"
         )
         self._encryption.allow_using_objects(function)
-
-    def allow_noticing_what_is_gone(self, function: lambda_.Function) -> None:
-        """Let a function learn that an object is not there: S3 tells only those who may list the
-        bucket, and says AccessDenied to others (S3 API reference, "GetObject", "Permissions").
-        """
-        allow(function, ["s3:ListBucket"], [self._bucket.bucket_arn])
+        if not prefix:
+            allow(function, ["s3:ListBucket"], [self._bucket.bucket_arn])

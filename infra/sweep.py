@@ -75,7 +75,6 @@ class SweepFunction(Construct):
         )
         code.encryption.allow_reading_executions(function, workflows.own)
         payloads.allow(function, ["s3:GetObject", "s3:PutObject"], "")
-        payloads.allow_noticing_what_is_gone(function)
         failed = DeadLetterQueue(
             self,
             "Failed",
