@@ -19,7 +19,7 @@ from .limits import Limits
 from .notifications.bus import EventBus
 from .notifications.mailboxes import Mailboxes
 from .payloads.store import CONFIG as S3_CONFIG
-from .payloads.store import Payloads
+from .payloads.store import READS, Payloads
 from .registry.catalogue import FILE_NAME, Catalogue, ToolEntry
 from .tasks.keys import Keys
 from .tasks.places import Places
@@ -107,20 +107,18 @@ class Deployment:
     @cached_property
     def payloads(self) -> Payloads:
         """What is too large for rows and executions."""
-        return self._payloads(CLIENT_CONFIG.merge(S3_CONFIG))
+        return self._payloads()
 
     @cached_property
     def quick_payloads(self) -> Payloads:
         """The same for a client that waits, who hears that S3 does not answer in time (503)."""
-        return self._payloads(CLIENT_CONFIG.merge(S3_CONFIG).merge(PART_CONFIG), reads=1)
+        return self._payloads(PART_CONFIG, reads=1)
 
-    def _payloads(self, config: Config, **reads: int) -> Payloads:
-        return Payloads(lambda: self._client("s3", config=config), self._bucket, **reads)
-
-    @property
-    def _bucket(self) -> str:
+    def _payloads(self, besides: Config | None = None, reads: int = READS) -> Payloads:
+        config = CLIENT_CONFIG.merge(S3_CONFIG).merge(besides or Config())
         # A function's code is replaced before its environment: what needs no bucket goes on.
-        return self._environment.get("PAYLOADS_BUCKET", "")
+        bucket = self._environment.get("PAYLOADS_BUCKET", "")
+        return Payloads(lambda: self._client("s3", config=config), bucket, reads)
 
     @cached_property
     def repair(self) -> Repair:
@@ -132,8 +130,7 @@ class Deployment:
         """The same for a client that waits: Step Functions and S3 are asked once."""
         config = CLIENT_CONFIG.merge(QUICK_CONFIG)
         executions = Executions(lambda: self._client("stepfunctions", config=config))
-        for_objects = CLIENT_CONFIG.merge(S3_CONFIG).merge(QUICK_CONFIG)
-        payloads = self._payloads(for_objects, reads=1)
+        payloads = self._payloads(QUICK_CONFIG, reads=1)
         return Repair(self.rows, executions, self.catalogue, payloads)
 
     @cached_property

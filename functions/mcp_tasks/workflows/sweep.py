@@ -73,17 +73,16 @@ class _Shard:
     def sweep(self) -> Swept:
         now, half = self.clock(), LOOKS // 2
         for latest in (False, True):
-            found = 0
-            for entry in islice(self.rows.due_in(self.name, now, half, latest=latest), half):
-                if not found and not latest:
-                    self.swept.late_ms = now - entry.since
-                found += 1
+            due = list(islice(self.rows.due_in(self.name, now, half, latest=latest), half))
+            if due and not latest:
+                self.swept.late_ms = now - due[0].since
+            for entry in due:
                 if time.monotonic() >= self.until:
                     self.swept.found["left"] += 1
                     return self.swept
                 if not self._look(entry):
                     return self.swept
-            if found < half:
+            if len(due) < half:
                 break
         return self.swept
 
