@@ -24,7 +24,7 @@ from infra.local import emulator as emulators
 from infra.local.console import say, step
 from infra.local.deployment import LocalStack, deploy
 from infra.local.gateway import STREAMING_SECONDS, Gateway, deployed
-from tests.integration.aws import client_of, listed
+from tests.integration.aws import client_of, rows
 from tests.integration.client import Client
 from tests.integration.listening import Listen
 from tests.limits import RAISED
@@ -42,9 +42,8 @@ OVER = ("completed", "failed", "cancelled")
 
 def revisions(stack: LocalStack, dynamodb: Any) -> dict[str, int]:
     """The revision of every task."""
-    about = {"TableName": stack.outputs["TasksTable"], "ConsistentRead": True}
-    items = listed(dynamodb, "scan", "Items", **about)
-    return {item["taskId"]["S"]: int(item["revision"]["N"]) for item in items}
+    found = rows(stack, dynamodb).items()
+    return {task_id: int(row["revision"]["N"]) for task_id, row in found}
 
 
 def walking(client: Client, count: int, seconds: int) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from infra.local.deployment import LocalStack
 from tests.chaos.tools._ledger import EFFECTS, RUNS
-from tests.integration.aws import executions, listed, log_groups, log_lines
+from tests.integration.aws import executions, listed, log_groups, log_lines, rows
 
 A_MINUTE_MS: Final = 61_000
 SECRET: Final = frozenset({"token"})
@@ -70,9 +70,7 @@ class Evidence:
 
     def rows(self) -> dict[str, dict[str, Any]]:
         """All rows, in DynamoDB's notation, by task."""
-        about = {"TableName": self._table, "ConsistentRead": True}
-        items = listed(self._dynamodb, "scan", "Items", **about)
-        return {item["taskId"]["S"]: item for item in items}
+        return rows(self._stack, self._dynamodb)
 
     def hurry(self, callers: str) -> None:
         """As if a minute went by: let all tasks be due that ever will be, and let whoever claimed

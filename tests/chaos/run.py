@@ -22,7 +22,7 @@ from tests.chaos.proxy import Proxy
 from tests.chaos.tools._ledger import FOLDER
 from tests.chaos.verdict import Verdict, judge, unsettled
 from tests.chaos.workers import Killer
-from tests.integration.aws import functions
+from tests.integration.aws import functions, variables
 
 TOOLS: Final = ROOT / "tests" / "chaos" / "tools"
 CLIENTS: Final = 8
@@ -58,12 +58,11 @@ class Outcome:
     stories: dict[str, str] = field(default_factory=dict)
 
 
-def redirect(stack: LocalStack, aws: Any, variables: dict[str, str]) -> None:
+def redirect(stack: LocalStack, aws: Any, added: dict[str, str]) -> None:
     """Add variables to the environments of all functions, for good: nobody else needs the stack."""
     for name, function in functions(stack, aws("lambda")).items():
-        before = function.get("Environment", {}).get("Variables", {})
         aws("lambda").update_function_configuration(
-            FunctionName=name, Environment={"Variables": before | variables}
+            FunctionName=name, Environment={"Variables": variables(function) | added}
         )
 
 

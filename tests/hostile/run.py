@@ -16,7 +16,7 @@ from tests.hostile.checks import THROTTLED, faults, task_made, unknown_coding
 from tests.hostile.generate import FAMILIES, attempt
 from tests.hostile.http1 import Hanging, NoHttp, Reply, exchange
 from tests.hostile.scene import Caller, Scene, prepare
-from tests.integration.aws import executions, listed
+from tests.integration.aws import executions, rows
 from tests.integration.issuer import Issuer
 
 WORKERS: Final = 6
@@ -38,10 +38,8 @@ class Inventory:
     @classmethod
     def of(cls, stack: LocalStack, aws: Any) -> Inventory:
         """All rows, and the names of all executions, which are ids of tasks."""
-        about = {"TableName": stack.outputs["TasksTable"], "ConsistentRead": True}
-        items = listed(aws("dynamodb"), "scan", "Items", **about)
         names = {each["name"] for each in executions(stack, aws("stepfunctions"))}
-        return cls({item["taskId"]["S"]: item for item in items}, names)
+        return cls(rows(stack, aws("dynamodb")), names)
 
 
 @dataclass(slots=True)

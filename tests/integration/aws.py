@@ -32,6 +32,12 @@ def listed(client: Any, operation: str, key: str, **arguments: Any) -> Iterator[
         yield from page[key]
 
 
+def rows(stack: LocalStack, dynamodb: Any) -> dict[str, dict[str, Any]]:
+    """All rows of a stack's tasks, in DynamoDB's notation, by task."""
+    about = {"TableName": stack.outputs["TasksTable"], "ConsistentRead": True}
+    return {item["taskId"]["S"]: item for item in listed(dynamodb, "scan", "Items", **about)}
+
+
 def functions(stack: LocalStack, lambda_: Any) -> dict[str, dict[str, Any]]:
     """A stack's functions: the configuration of each, by its name."""
     return {
@@ -39,6 +45,12 @@ def functions(stack: LocalStack, lambda_: Any) -> dict[str, dict[str, Any]]:
         for function in listed(lambda_, "list_functions", "Functions")
         if function["FunctionName"].startswith(f"{stack.name}-")
     }
+
+
+def variables(function: dict[str, Any]) -> dict[str, str]:
+    """What is in a function's environment, by its configuration."""
+    found: dict[str, str] = function.get("Environment", {}).get("Variables", {})
+    return found
 
 
 def function_name(stack: LocalStack, lambda_: Any, construct: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from infra.local.deployment import LocalStack
 from tests.chaos.evidence import Evidence
 from tests.chaos.run import campaign
-from tests.integration.aws import functions, listed
+from tests.integration.aws import functions, listed, variables
 from tests.integration.stacks import Stacks
 
 TASKS = 20
@@ -35,8 +35,7 @@ def test_nothing_is_lost_and_nothing_happens_twice_whatever_fails(
 ) -> None:
     """The sweeper is not waited for, but called, and tasks are due, as if a minute went by."""
     environments = {
-        name: function.get("Environment", {}).get("Variables", {})
-        for name, function in functions(chaotic, aws("lambda")).items()
+        name: variables(function) for name, function in functions(chaotic, aws("lambda")).items()
     }
     evidence = Evidence(chaotic, aws)
     (sweeper,) = (name for name in environments if "-SweepFunction" in name)
