@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from mcp_tasks.tasks.due import (
     EXPIRED_MS,
     FIRST_MS,
+    LAST_MS,
     LEAST_MS,
     MOST_MS,
     SHARDS,
@@ -53,6 +54,15 @@ def test_a_task_is_looked_at_soon_after_it_expired() -> None:
     """Not an hour later: its execution is to be stopped."""
     expires = NOW + 80 * HOUR
     assert next_look(NOW, expires, expires - 10 * MINUTE) == expires + EXPIRED_MS
+
+
+@pytest.mark.parametrize("left", [LAST_MS + 1, 20 * MINUTE, HOUR])
+def test_a_task_is_looked_at_before_it_expires(left: int) -> None:
+    """Its end may be unheard of, and the next look would only find that its time is over."""
+    expires = NOW + 80 * HOUR
+    look = next_look(NOW, expires, expires - left)
+    assert look == max(expires - LAST_MS, expires - left + LEAST_MS)
+    assert next_look(NOW, expires, look) == expires + EXPIRED_MS
 
 
 def test_a_task_that_could_not_be_ended_is_looked_at_every_minute() -> None:

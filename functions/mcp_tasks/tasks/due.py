@@ -28,6 +28,10 @@ LEAST_MS: Final = 60_000
 MOST_MS: Final = 3_600_000
 """Between two looks at one task: an eighth of its age, within these."""
 
+LAST_MS: Final = 720_000
+"""Before its time to live is over, a task is looked at once more: an end that nobody has heard of
+can still be told."""
+
 EXPIRED_MS: Final = 120_000
 """How long after its time to live a task is ended: longer than two clocks differ."""
 
@@ -58,4 +62,6 @@ def shard_of(task_id: str) -> str:
 def next_look(created_at: int, expires_at: int, now: int) -> int:
     """When to look at a task again that was looked at now."""
     pause = max(LEAST_MS, min((now - created_at) // 8, MOST_MS))
-    return max(now + LEAST_MS, min(now + pause, expires_at + EXPIRED_MS))
+    last = expires_at - LAST_MS
+    latest = last if now < last else expires_at + EXPIRED_MS
+    return max(now + LEAST_MS, min(now + pause, latest))
