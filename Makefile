@@ -4,7 +4,7 @@ PYTHON ?= python3
 TOOLS ?= functions/tools
 # The processes of `make test`; tests/workers.py says what each of them runs.
 WORKERS ?= 2
-LOCAL = $(PYTHON) -m infra.local
+LOCAL = $(PYTHON) -m local
 # What `cdk` finds first: this repository's Python, Node and CDK CLI.
 export NODE_USE_SYSTEM_CA = 1
 IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$$PATH"
@@ -43,27 +43,27 @@ conformance: python ## The official conformance suite against tests/conformance/
 
 bench: python ## Latencies on the emulator: tasks/get, tools/call, push, cold start
 	@$(LOCAL) prepare --tests
-	@$(IN_ENV) python -m tests.bench
+	@$(IN_ENV) python -m tests.campaigns.bench
 
 soak: python ## 50 listens with 10 tasks each for two minutes: sent, delivered, missed, duplicates
 	@$(LOCAL) prepare --tests
-	@$(IN_ENV) python -m tests.soak $(ARGS)
+	@$(IN_ENV) python -m tests.campaigns.soak $(ARGS)
 
 hostile: python ## 10,000 spoiled requests over HTTP: no 5xx, no leak, no row and no execution too many [ARGS="--seed N"]
 	@$(LOCAL) prepare --tests
-	@$(IN_ENV) python -m tests.hostile $(ARGS)
+	@$(IN_ENV) python -m tests.campaigns.hostile $(ARGS)
 
 chaos: python ## 500 tasks while calls to AWS fail and functions are killed: lost, duplicated, time to settle [ARGS="--seed N"]
 	@$(LOCAL) prepare --tests
-	@$(IN_ENV) python -m tests.chaos $(ARGS)
+	@$(IN_ENV) python -m tests.campaigns.chaos $(ARGS)
 
 model: python ## The model check, nightly: random histories of tasks against what is promised [RUNS=5000] [SEED=n]
 	@$(LOCAL) prepare --tests
-	@$(IN_ENV) MODEL_RUNS=$(or $(RUNS),5000) python -m pytest tests/model -q --timeout=0 $(if $(SEED),--hypothesis-seed=$(SEED))
+	@$(IN_ENV) MODEL_RUNS=$(or $(RUNS),5000) python -m pytest tests/campaigns/model -q --timeout=0 $(if $(SEED),--hypothesis-seed=$(SEED))
 
 mutations: python ## Remove each condition of a write, one at a time: its test has to fail
 	@$(LOCAL) prepare --tests
-	@$(IN_ENV) python -m tests.conditions
+	@$(IN_ENV) python -m tests.campaigns.conditions
 
 audit: python ## Ask the advisory services about every locked package, and renew tests/audit/advisories.json
 	@$(LOCAL) prepare --tests
@@ -97,7 +97,7 @@ destroy: python ## Remove the stack from the account of your credentials [stack=
 
 lock: python ## Renew the lock files from pyproject.toml
 	@$(LOCAL) prepare --tests
-	@$(IN_ENV) python -m infra.local.lock
+	@$(IN_ENV) python -m local.lock
 
 clean: down ## Remove everything that the commands made
 	@rm -rf .venv .local cdk.out .mypy_cache .pytest_cache .ruff_cache .hypothesis

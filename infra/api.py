@@ -10,19 +10,19 @@ from constructs import Construct
 
 from mcp_tasks.registry.catalogue import Catalogue
 
-from .authorizer import Authorizer
+from .authorizer_function import Authorizer
 from .bundle import ROOT
 from .callers import CallersTable
-from .carrier import BUFFERED, STREAMED, Carrier
-from .functions import FunctionCode
+from .function_code import FunctionCode
 from .gateway import Gateway
 from .grants import allow, allow_declared, allow_executions, role_of
 from .mailboxes import MailboxesTable
-from .payloads import PayloadsBucket
+from .payloads_bucket import PayloadsBucket
+from .request_state_key import StateKey
+from .response_transfer import BUFFERED, STREAMED, ResponseTransfer
 from .settings import Settings
-from .state_key import StateKey
 from .table import TasksTable
-from .tools import ToolWorkflows
+from .tool_workflows import ToolWorkflows
 
 VERSION: Final[str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
@@ -60,18 +60,18 @@ class McpApi(Construct):
         authorizer: Authorizer | None,
     ) -> None:
         super().__init__(scope, construct_id)
-        carrier = STREAMED if settings.streaming and not settings.listens_apart else BUFFERED
+        transfer = STREAMED if settings.streaming and not settings.listens_apart else BUFFERED
         state_key = StateKey(self, "StateKey", code.encryption)
         function = code.function(
             self,
             "api",
             description="Answers MCP requests",
             environment={
-                **server_environment(table, mailboxes, callers, payloads, settings, carrier),
+                **server_environment(table, mailboxes, callers, payloads, settings, transfer),
                 "STATE_MACHINE_PREFIX": workflows.arn_prefix,
                 "STATE_KEY_SECRET": state_key.arn,
             },
-            timeout=carrier.timeout,
+            timeout=transfer.timeout,
             memory_mb=1024,
         )
         table.grant(
@@ -98,7 +98,7 @@ class McpApi(Construct):
         self._allow_what_runs_here(function, catalogue)
         state_key.allow_reading(function)
         self.gateway = Gateway(
-            self, settings.stack, function, carrier, settings, authorizer, code.encryption
+            self, settings.stack, function, transfer, settings, authorizer, code.encryption
         )
 
     def _allow_what_runs_here(self, function: lambda_.Function, catalogue: Catalogue) -> None:
@@ -118,7 +118,7 @@ def server_environment(
     callers: CallersTable,
     payloads: PayloadsBucket,
     settings: Settings,
-    carrier: Carrier,
+    transfer: ResponseTransfer,
 ) -> dict[str, str]:
     """What the server's code reads, whichever methods it answers."""
     return {
@@ -135,5 +135,5 @@ def server_environment(
         "LIMITS": settings.limits.to_json(),
         "ALLOWED_ORIGINS": " ".join(settings.allowed_origins),
         "ALLOWED_HOSTS": " ".join(settings.allowed_hosts),
-        **carrier.environment,
+        **transfer.environment,
     }

@@ -49,9 +49,9 @@ from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks
 
 from .bundle import ROOT, BundleError, bundled
-from .catalogue import discover
 from .settings import Settings
 from .stack import McpTasksStack
+from .tool_discovery import discover
 
 
 def synthesize(app: App) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aws_cdk import Duration
 from constructs import Construct
 
-from .functions import FunctionCode
+from .function_code import FunctionCode
 from .grants import allow_executions
 from .table import TasksTable
 

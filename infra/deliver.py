@@ -8,9 +8,9 @@ from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from .dead_letters import DeadLetterQueue
-from .events import RULE_TRIES, RULE_TRIES_FOR, TaskEvents
-from .functions import FunctionCode
+from .dead_letter_queue import DeadLetterQueue
+from .event_bus import RULE_TRIES, RULE_TRIES_FOR, TaskEvents
+from .function_code import FunctionCode
 from .grants import allow
 from .mailboxes import MailboxesTable
 

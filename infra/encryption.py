@@ -21,7 +21,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from .choices import Choices
+from .options import Choices
 
 AWS_MANAGED: Final = "aws"
 OWN_KEY: Final = "customer"

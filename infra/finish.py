@@ -7,14 +7,14 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
-from .dead_letters import DeadLetterQueue
-from .events import RULE_TRIES, RULE_TRIES_FOR
-from .functions import FunctionCode
+from .cdk_nag_findings import acknowledge
+from .dead_letter_queue import DeadLetterQueue
+from .event_bus import RULE_TRIES, RULE_TRIES_FOR
+from .function_code import FunctionCode
 from .grants import allow_executions
-from .nag import acknowledge
-from .payloads import PayloadsBucket
+from .payloads_bucket import PayloadsBucket
 from .table import TasksTable
-from .tools import ToolWorkflows
+from .tool_workflows import ToolWorkflows
 
 ENDS = ["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"]
 THROTTLED_FOR = Duration.hours(6)

@@ -10,14 +10,14 @@ from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from .authorizer import Authorizer
-from .carrier import Carrier
+from .authorizer_function import Authorizer
+from .cdk_nag_findings import acknowledge
 from .encryption import Encryption
-from .gateway_errors import answer_in_json_rpc, challenge_callers
+from .gateway_responses import answer_in_json_rpc, challenge_callers
 from .log_groups import log_group
-from .metadata import PATH as METADATA_PATH
-from .metadata import serve_metadata
-from .nag import acknowledge
+from .protected_resource_metadata import PATH as METADATA_PATH
+from .protected_resource_metadata import serve_metadata
+from .response_transfer import ResponseTransfer
 from .settings import ENDPOINT, Settings
 
 STAGE: Final = "v1"
@@ -36,7 +36,7 @@ class Gateway(Construct):
         scope: Construct,
         name: str,
         function: lambda_.Function,
-        carrier: Carrier,
+        transfer: ResponseTransfer,
         settings: Settings,
         authorizer: Authorizer | None,
         encryption: Encryption,
@@ -57,7 +57,7 @@ class Gateway(Construct):
         base = _base_url(api, settings)
         self.url = base + ENDPOINT
         mcp = api.root.add_resource(ENDPOINT.strip("/"))
-        _post(mcp, function, carrier, settings, authorizer.of(self) if authorizer else None)
+        _post(mcp, function, transfer, settings, authorizer.of(self) if authorizer else None)
         _not_allowed(mcp, "GET")
         _not_allowed(mcp, "DELETE")
         answer_in_json_rpc(api)
@@ -133,14 +133,14 @@ def _base_url(api: apigateway.RestApi, settings: Settings) -> str:
 def _post(
     resource: apigateway.Resource,
     function: lambda_.IFunction,
-    carrier: Carrier,
+    transfer: ResponseTransfer,
     settings: Settings,
     authorizer: apigateway.RequestAuthorizer | None,
 ) -> None:
     kinds = apigateway.AuthorizationType
     method = resource.add_method(
         "POST",
-        apigateway.LambdaIntegration(function, allow_test_invoke=False, **carrier.integration),
+        apigateway.LambdaIntegration(function, allow_test_invoke=False, **transfer.integration),
         authorization_type={"oauth": kinds.CUSTOM, "iam": kinds.IAM, "none": kinds.NONE}[
             settings.auth
         ],

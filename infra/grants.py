@@ -8,7 +8,7 @@ from typing import Any
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 
-from .nag import acknowledge_wildcard
+from .cdk_nag_findings import acknowledge_wildcard
 
 
 def allow(function: lambda_.Function, actions: Sequence[str], resources: Sequence[str]) -> None:

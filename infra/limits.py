@@ -8,7 +8,7 @@ from datetime import timedelta
 from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue
 
-from .choices import Choices, refusal
+from .options import Choices, refusal
 
 DEFAULTS = Limits()
 OFF = "0 is no limit"

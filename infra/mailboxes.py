@@ -5,8 +5,8 @@ from __future__ import annotations
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
+from .cdk_nag_findings import acknowledge
 from .encryption import Encryption
-from .nag import acknowledge
 from .table import Table
 
 

@@ -9,10 +9,10 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from .dead_letters import DeadLetterQueue
-from .events import TaskEvents
-from .functions import FunctionCode
-from .nag import acknowledge
+from .cdk_nag_findings import acknowledge
+from .dead_letter_queue import DeadLetterQueue
+from .event_bus import TaskEvents
+from .function_code import FunctionCode
 from .table import TasksTable
 
 BATCH_SIZE = 100

@@ -12,11 +12,11 @@ from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server.caller import Auth
 
-from .access import PATH, OAuth, access_of, check_scopes, url_of
 from .alarms import topic_of
-from .choices import Choices
+from .auth import PATH, OAuth, access_of, check_scopes, url_of
 from .encryption import encryption_of
 from .limits import Throttle, check_ttl, limits_of, max_ttl_of, throttle_of
+from .options import Choices
 from .profile import AWS, LOCAL, Profile
 
 LABEL: Final = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"

@@ -12,22 +12,22 @@ from mcp_tasks.registry.catalogue import Catalogue
 from .alarms import tell
 from .api import McpApi
 from .ask import AskFunction
-from .authorizer import Authorizer
+from .authorizer_function import Authorizer
 from .callers import CallersTable
 from .deliver import DeliverFunction
 from .encryption import Encryption
-from .events import TaskEvents
+from .event_bus import TaskEvents
 from .finish import FinishFunction
-from .functions import FunctionCode
-from .listens import ListenApi
+from .function_code import FunctionCode
+from .listen_api import ListenApi
 from .mailboxes import MailboxesTable
-from .payloads import PayloadsBucket
+from .payloads_bucket import PayloadsBucket
 from .publish import PublishFunction
 from .routing import Routing
 from .settings import Settings
 from .sweep import SweepFunction
 from .table import TasksTable
-from .tools import ToolWorkflows
+from .tool_workflows import ToolWorkflows
 
 
 class McpTasksStack(Stack):

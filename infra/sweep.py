@@ -11,13 +11,13 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
-from .dead_letters import DeadLetterQueue
-from .functions import FunctionCode
+from .cdk_nag_findings import acknowledge
+from .dead_letter_queue import DeadLetterQueue
+from .function_code import FunctionCode
 from .grants import allow, allow_executions
-from .nag import acknowledge
-from .payloads import PayloadsBucket
+from .payloads_bucket import PayloadsBucket
 from .table import TasksTable
-from .tools import ToolWorkflows
+from .tool_workflows import ToolWorkflows
 
 EVERY: Final = Duration.minutes(1)
 TIMEOUT: Final = Duration.seconds(120)

@@ -11,7 +11,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from mcp_tasks.tasks.due import INDEX
+from mcp_tasks.tasks.reconcile_schedule import INDEX
 
 from .encryption import Encryption
 from .grants import allow
@@ -61,7 +61,7 @@ class TasksTable(Table):
     """One row per task, recoverable, with a stream of changes and an index of what is due.
 
     The index holds a row's key, and only while somebody may have to look at the row again
-    (`mcp_tasks.tasks.due`): of tasks that are over, it knows nothing.
+    (`mcp_tasks.tasks.reconcile_schedule`): of tasks that are over, it knows nothing.
     """
 
     def __init__(self, scope: Construct, construct_id: str, encryption: Encryption) -> None:
@@ -76,8 +76,10 @@ class TasksTable(Table):
         )
         self.table.add_global_secondary_index(
             index_name=INDEX,
-            partition_key=dynamodb.Attribute(name="dueShard", type=dynamodb.AttributeType.STRING),
-            sort_key=dynamodb.Attribute(name="dueAt", type=dynamodb.AttributeType.NUMBER),
+            partition_key=dynamodb.Attribute(
+                name="reconcileShard", type=dynamodb.AttributeType.STRING
+            ),
+            sort_key=dynamodb.Attribute(name="reconcileAt", type=dynamodb.AttributeType.NUMBER),
             projection_type=dynamodb.ProjectionType.KEYS_ONLY,
         )
 

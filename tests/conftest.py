@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from infra.local import emulator as emulators
-from infra.local.deployment import LocalStack
-from infra.local.emulator import Emulator
+from local import emulator as emulators
+from local.deployment import LocalStack
+from local.emulator import Emulator
 from tests.integration.aws import client_of
 from tests.integration.issuer import Issuer
 from tests.integration.stacks import Stacks

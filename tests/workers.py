@@ -15,7 +15,14 @@ EMULATOR: Final = "the emulator"
 CDK: Final = "the CDK"
 WHOLE: Final = {"tests/integration": EMULATOR, "tests/conformance": EMULATOR, "tests/infra": CDK}
 """Folder -> the piece that all its tests are in."""
-FIRST: Final = (EMULATOR, CDK, "tests/fuzz", "tests/model", "tests/conditions", "tests/audit")
+FIRST: Final = (
+    EMULATOR,
+    CDK,
+    "tests/campaigns/fuzz",
+    "tests/campaigns/model",
+    "tests/campaigns/conditions",
+    "tests/audit",
+)
 """Pieces and folders. The rest is tests/unit: many files, none of which takes long, so that both
 processes end at one time.
 """

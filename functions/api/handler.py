@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools import Logger
 
 from mcp_tasks.deployment import Deployment
-from mcp_tasks.server.api_gateway import HttpAnswer, from_api_gateway, to_api_gateway
+from mcp_tasks.server.http.api_gateway import HttpAnswer, from_api_gateway, to_api_gateway
 from mcp_tasks.server.server import mcp_server
 
 if TYPE_CHECKING:

@@ -26,5 +26,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
     When they cannot be stored at the moment, the state is tried again, with another token.
     """
     with tried_again():
-        done = ask(event, deployment.rows, deployment.executions, now_ms())
+        done = ask(event, deployment.task_table, deployment.executions, now_ms())
     logger.info(done, task_id=event["task"])

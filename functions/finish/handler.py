@@ -24,7 +24,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
     detail = event["detail"]
     status = finish(
         detail,
-        deployment.rows,
+        deployment.task_table,
         deployment.executions,
         deployment.catalogue,
         deployment.payloads,

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, cast
 from botocore.config import Config
 from botocore.session import get_session
 
-from .faults import notice_unanswered
+from .aws.errors import record_unanswered_attempts
 from .limits import Limits
-from .notifications.bus import EventBus
+from .notifications.event_bus import EventBus
 from .notifications.mailboxes import Mailboxes
-from .payloads.store import CONFIG as S3_CONFIG
-from .payloads.store import READS, Payloads
+from .payloads.s3_store import CONFIG as S3_CONFIG
+from .payloads.s3_store import READS, PayloadStore
 from .registry.catalogue import FILE_NAME, Catalogue, ToolEntry
-from .tasks.keys import Keys
-from .tasks.places import Places
-from .tasks.rows import TaskTable
+from .tasks.idempotency import IdempotencyKeys
+from .tasks.quotas import CallerQuotas
+from .tasks.task_table import TaskTable
 from .workflows.executions import Executions
-from .workflows.repair import Repair
+from .workflows.reconcile import Reconciler
 
 if TYPE_CHECKING:
     from .server.caller import Auth
@@ -44,7 +44,7 @@ QUICK_CONFIG = Config(read_timeout=3, retries={"mode": "standard", "total_max_at
 def aws_client(service: str, config: Config) -> Any:
     """A client of an AWS service. Not boto3's: importing boto3 doubles the cold start."""
     client = get_session().create_client(service, config=config)
-    notice_unanswered(client)
+    record_unanswered_attempts(client)
     return client
 
 
@@ -70,7 +70,7 @@ class Deployment:
         self._catalogue = catalogue
 
     @cached_property
-    def rows(self) -> TaskTable:
+    def task_table(self) -> TaskTable:
         """The tasks table."""
         return TaskTable(self._dynamodb, self._environment["TASKS_TABLE"])
 
@@ -80,14 +80,14 @@ class Deployment:
         return Mailboxes(self._dynamodb, self._environment["MAILBOXES_TABLE"])
 
     @cached_property
-    def places(self) -> Places:
+    def quotas(self) -> CallerQuotas:
         """What each caller has open."""
-        return Places(self._dynamodb, self._environment["CALLERS_TABLE"])
+        return CallerQuotas(self._dynamodb, self._environment["CALLERS_TABLE"])
 
     @cached_property
-    def keys(self) -> Keys:
+    def idempotency_keys(self) -> IdempotencyKeys:
         """Which tasks clients' idempotency keys stand for."""
-        return Keys(self._dynamodb, self._environment["CALLERS_TABLE"])
+        return IdempotencyKeys(self._dynamodb, self._environment["CALLERS_TABLE"])
 
     @cached_property
     def bus(self) -> EventBus:
@@ -105,33 +105,33 @@ class Deployment:
         return Executions(lambda: self._client("stepfunctions", config=CLIENT_CONFIG))
 
     @cached_property
-    def payloads(self) -> Payloads:
+    def payloads(self) -> PayloadStore:
         """What is too large for rows and executions."""
         return self._payloads()
 
     @cached_property
-    def quick_payloads(self) -> Payloads:
+    def request_payloads(self) -> PayloadStore:
         """The same for a client that waits, who hears that S3 does not answer in time (503)."""
         return self._payloads(PART_CONFIG, reads=1)
 
-    def _payloads(self, besides: Config | None = None, reads: int = READS) -> Payloads:
+    def _payloads(self, besides: Config | None = None, reads: int = READS) -> PayloadStore:
         config = CLIENT_CONFIG.merge(S3_CONFIG).merge(besides or Config())
         # A function's code is replaced before its environment: what needs no bucket goes on.
         bucket = self._environment.get("PAYLOADS_BUCKET", "")
-        return Payloads(lambda: self._client("s3", config=config), bucket, reads)
+        return PayloadStore(lambda: self._client("s3", config=config), bucket, reads)
 
     @cached_property
-    def repair(self) -> Repair:
+    def reconciler(self) -> Reconciler:
         """What looks after tasks of which nothing is heard."""
-        return Repair(self.rows, self.executions, self.catalogue, self.payloads)
+        return Reconciler(self.task_table, self.executions, self.catalogue, self.payloads)
 
     @cached_property
-    def quick_repair(self) -> Repair:
+    def request_reconciler(self) -> Reconciler:
         """The same for a client that waits: Step Functions and S3 are asked once."""
         config = CLIENT_CONFIG.merge(QUICK_CONFIG)
         executions = Executions(lambda: self._client("stepfunctions", config=config))
         payloads = self._payloads(QUICK_CONFIG, reads=1)
-        return Repair(self.rows, executions, self.catalogue, payloads)
+        return Reconciler(self.task_table, executions, self.catalogue, payloads)
 
     @cached_property
     def catalogue(self) -> Catalogue:

@@ -9,7 +9,7 @@ from aws_lambda_powertools import Logger
 
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.notifications.changes import published
-from mcp_tasks.server.task_shapes import detailed_task
+from mcp_tasks.server.methods.task_wire_format import detailed_task
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext

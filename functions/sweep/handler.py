@@ -29,6 +29,6 @@ deployment = Deployment(os.environ)
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
     """Do what was lost, and say how much it was, and how late."""
     seconds = context.get_remaining_time_in_millis() / 1000 - LAST_SECONDS
-    swept = sweep(deployment.rows, deployment.repair, now_ms, seconds)
+    swept = sweep(deployment.task_table, deployment.reconciler, now_ms, seconds)
     metrics.add_metric("Late", MetricUnit.Seconds, swept.late_ms / 1000)
     logger.info("swept", **swept.found)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools import Logger
 
 from mcp_tasks.deployment import Deployment
-from mcp_tasks.payloads.fitting import MOST
+from mcp_tasks.payloads.offloading import MOST
 from mcp_tasks.payloads.pointer import owner_of
 from mcp_tasks.protocol.trace import logged, trace_context
 from mcp_tasks.registry.context import TaskContext
@@ -64,7 +64,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
             task_id=event["task"],
             answers=answers,
             client_can=frozenset(event.get("client_can") or ()),
-            on_report=report_to(deployment.rows, event["task"], now_ms),
+            on_report=report_to(deployment.task_table, event["task"], now_ms),
         )
         if isinstance(tool, FunctionTool):
             output = run_function(tool, given, task)
@@ -78,6 +78,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
                 return payloads.fit(output, event.get("room") or STEP_ROOM, owner)
         raise LookupError(f"there is no tool {os.environ['TOOL']} in this deployment")
 
-    output = guarded(run, logger, explain_to(deployment.rows, event["task"], now_ms))
+    output = guarded(run, logger, explain_to(deployment.task_table, event["task"], now_ms))
     logger.info("ran", remaining_ms=context.get_remaining_time_in_millis())
     return output

@@ -18,12 +18,12 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.local import emulator
-from infra.local.console import fail, say
+from local import emulator
+from local.console import fail, say
 
+from .destinations import LETTERS, Clients, way_of
 from .errors import ReplayError, told
-from .letters import Letter, Letters
-from .ways import LETTERS, Clients, way_of
+from .messages import DeadLetterMessage, DeadLetterMessages
 
 PATIENCE: Final = Config(read_timeout=90, retries={"mode": "standard", "total_max_attempts": 4})
 """Longer than any function of the stack that is called here may take."""
@@ -47,15 +47,19 @@ class Tally:
 def replay(outputs: Mapping[str, str], clients: Clients) -> list[Tally]:
     """Replay every queue that a stack's outputs name; print each failure as it happens."""
     return [
-        _empty(name.removesuffix(LETTERS), Letters(clients("sqs"), url), outputs, clients)
+        _empty(
+            name.removesuffix(LETTERS), DeadLetterMessages(clients("sqs"), url), outputs, clients
+        )
         for name, url in sorted(outputs.items())
         if name.endswith(LETTERS)
     ]
 
 
-def _empty(hop: str, letters: Letters, outputs: Mapping[str, str], clients: Clients) -> Tally:
+def _empty(
+    hop: str, letters: DeadLetterMessages, outputs: Mapping[str, str], clients: Clients
+) -> Tally:
     tally = Tally(letters.name)
-    kept: list[Letter] = []
+    kept: list[DeadLetterMessage] = []
     way = None
     try:
         for letter in letters.received():

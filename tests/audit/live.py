@@ -16,11 +16,12 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
-from infra.local.console import say, step
-from infra.local.environment import STATE, tool_environment
+from local.console import say, step
+from local.environment import STATE, tool_environment
+from tests.paths import ROOT
 
 from .advisories import ACCEPTED, RANGES, RENEW, SNAPSHOT, Accepted, Snapshot, problems, reduce
-from .locks import ROOT, lock_files, locked
+from .locks import lock_files, locked
 
 OSV = "https://api.osv.dev/v1/query"
 SECONDS = 30

@@ -12,7 +12,8 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests.paths import ROOT
+
 REGISTRIES = {"requirements.txt": "PyPI", "package-lock.json": "npm"}
 """The ecosystem of a lock file, in OSV's words, by the file's name."""
 GENERATED = {"cdk.out", "node_modules", "__pycache__"}

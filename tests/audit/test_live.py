@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from tests.paths import ROOT
+
 from . import live
 from .advisories import Accepted, Snapshot
-from .locks import ROOT, Package, lock_files
+from .locks import Package, lock_files
 
 HASH = "--hash=sha256:" + "0" * 64
 ADVISORY = {

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.paths import ROOT
+
 from .advisories import RENEW, Accepted, Snapshot, problems
 from .live import NotAuditedError, npm_audit
-from .locks import ROOT, lock_files, locked, packages
+from .locks import lock_files, locked, packages
 
 LOCKS = [*lock_files("PyPI"), *lock_files("npm")]
 NAMES = [str(lock.relative_to(ROOT)) for lock in LOCKS]
@@ -19,8 +21,8 @@ def test_the_lock_files_that_the_commands_install_are_audited() -> None:
     assert {
         "functions/requirements.txt",
         "infra/requirements.txt",
-        "infra/local/requirements.txt",
-        "infra/local/package-lock.json",
+        "local/requirements.txt",
+        "local/package-lock.json",
         "tests/requirements.txt",
         "tests/conformance/package-lock.json",
     } <= set(NAMES)

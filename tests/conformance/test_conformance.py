@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.deployment import LocalStack
-from infra.local.environment import STATE, node_packages, tool_environment
+from local.deployment import LocalStack
+from local.environment import STATE, node_packages, tool_environment
 from tests.integration.client import Client
 
 HERE = Path(__file__).resolve().parent

@@ -13,8 +13,8 @@ import pytest
 from mcp_tasks.registry.catalogue import PACKAGE
 from tests.infra.assembly import Assembly
 from tests.infra.fork import write_fork
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 CONTEXT = json.loads((ROOT / "cdk.json").read_text())["context"] | {
     "aws:cdk:enable-path-metadata": True,  # as the CDK's CLI sets it
 }

@@ -1,6 +1,6 @@
 """Every hop that nobody waits for: what is tried again, how often, and what becomes of it then.
 
-A hop that a fork adds is found here, too. What it needs is what `infra/dead_letters.py` gives:
+A hop that a fork adds is found here, too. What it needs is what `infra/dead_letter_queue.py` gives:
 bounded retries, a dead-letter queue with an alarm, and outputs by which `make replay` finds both
 ends.
 """

@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from aws_cdk import Acknowledgment, App
 
-from infra import nag
+from infra import cdk_nag_findings as nag
 from infra.app import synthesize
 
 

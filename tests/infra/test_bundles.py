@@ -17,7 +17,7 @@ from infra.bundle import BundleError, Target, bundled
 from infra.profile import AWS
 from mcp_tasks.registry.catalogue import Catalogue
 from tests.infra.assembly import Assembly
-from tests.infra.conftest import ROOT
+from tests.paths import ROOT
 
 AARCH64 = 183
 """`e_machine` of an ELF header (System V ABI, "ELF Header")."""

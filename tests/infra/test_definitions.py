@@ -14,13 +14,19 @@ import pytest
 from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
 from pydantic import BaseModel
 
-from infra.definition import LEAST_ROOM, MAP_ROOM, TOGETHER, Definition, worker_timeout
+from infra.state_machine_definition import (
+    LEAST_ROOM,
+    MAP_ROOM,
+    TOGETHER,
+    Definition,
+    worker_timeout,
+)
 from mcp_tasks import tool, workflow_tool
-from mcp_tasks.payloads.fitting import MOST, size
-from mcp_tasks.payloads.pointer import Payload, owner_of
+from mcp_tasks.payloads.offloading import MOST, size
+from mcp_tasks.payloads.pointer import PayloadPointer, owner_of
 from mcp_tasks.registry.tool import DECLARATION, Tool
-from mcp_tasks.server.creation import INPUT_ROOM
-from mcp_tasks.tasks.inputs import MAX_ANSWERS
+from mcp_tasks.server.methods.task_creation import INPUT_ROOM
+from mcp_tasks.tasks.questions import MAX_ANSWERS
 from mcp_tasks.workflows.failures import UNAVAILABLE
 from mcp_tasks.workflows.steps import ANSWERS_ROOM, STEP_ROOM
 from tests.infra.assembly import Assembly, expressions
@@ -554,7 +560,7 @@ def test_where_a_room_cannot_be_written_an_event_is_left_alone(
 
 def test_a_room_is_room_for_a_pointer() -> None:
     owner = owner_of("t" * 64, f"{'c' * 16}-{'0' * 32}")
-    pointer = Payload(f"{owner}/{'f' * 32}", MOST, MOST).as_json()
+    pointer = PayloadPointer(f"{owner}/{'f' * 32}", MOST, MOST).as_json()
     assert size(pointer) < LEAST_ROOM < MAP_ROOM < STEP_ROOM < TOGETHER < 256 * 1024
 
 

@@ -18,7 +18,7 @@ from infra.settings import Settings
 from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue
 from tests.infra.assembly import entry
-from tests.infra.conftest import ROOT
+from tests.paths import ROOT
 
 
 def _settings(**context: str) -> Settings:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from infra.choices import Choices
 from infra.encryption import encryption_of
+from infra.options import Choices
 from tests.infra.assembly import Assembly, Grants, state_machine
 from tests.infra.conftest import GIVEN_KEY
 

@@ -9,8 +9,8 @@ import pytest
 from aws_cdk import App, Environment, Stack
 from aws_cdk.assertions import Template
 
-from mcp_tasks.notifications.bus import DETAIL_TYPE, SOURCE
-from tests.infra.conftest import ROOT
+from mcp_tasks.notifications.event_bus import DETAIL_TYPE, SOURCE
+from tests.paths import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -15,8 +15,8 @@ import pytest
 from infra.routing import Route, routes
 from infra.settings import MAX_PRIORITY
 from tests.infra.assembly import Assembly
-from tests.infra.conftest import ROOT
 from tests.integration.router import Domain, HeaderMatch, Rule
+from tests.paths import ROOT
 
 TASK = "0123456789abcdef0123456789abcdef"
 

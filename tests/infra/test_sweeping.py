@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_tasks.tasks import due
+from mcp_tasks.tasks import reconcile_schedule as due
 from tests.infra.assembly import Assembly
 
 
@@ -12,14 +12,14 @@ def test_what_is_due_is_found_by_an_index_that_holds_nothing_but_keys(on_aws: As
         {
             "IndexName": due.INDEX,
             "KeySchema": [
-                {"AttributeName": "dueShard", "KeyType": "HASH"},
-                {"AttributeName": "dueAt", "KeyType": "RANGE"},
+                {"AttributeName": "reconcileShard", "KeyType": "HASH"},
+                {"AttributeName": "reconcileAt", "KeyType": "RANGE"},
             ],
             "Projection": {"ProjectionType": "KEYS_ONLY"},
         }
     ]
     kinds = {a["AttributeName"]: a["AttributeType"] for a in table["AttributeDefinitions"]}
-    assert kinds == {"taskId": "S", "dueShard": "S", "dueAt": "N"}
+    assert kinds == {"taskId": "S", "reconcileShard": "S", "reconcileAt": "N"}
 
 
 def test_the_sweeper_is_called_every_minute(on_aws: Assembly) -> None:

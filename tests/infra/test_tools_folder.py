@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from infra.catalogue import discover
+from infra.tool_discovery import discover
 from tests.infra.assembly import Assembly
-from tests.infra.conftest import CONTEXT, IAM, ROOT
+from tests.infra.conftest import CONTEXT, IAM
+from tests.paths import ROOT
 
 TOOL = '''
 from mcp_tasks import tool

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from infra.access import SCOPE, OAuth
+from infra.auth import SCOPE, OAuth
 from infra.settings import Settings
 from mcp_tasks.protocol.challenge import challenge
 from mcp_tasks.registry.catalogue import Catalogue
 from tests.infra.assembly import Assembly, entry
-from tests.infra.conftest import OAUTH, ROOT
+from tests.infra.conftest import OAUTH
+from tests.paths import ROOT
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 EXECUTE_API = "https://<Api/Gateway/RestApi>.execute-api.<AWS::Region>.<AWS::URLSuffix>/v1"

@@ -7,8 +7,8 @@ from typing import Any
 
 import boto3
 
-from infra.local.deployment import LocalStack
-from infra.local.emulator import Emulator
+from local.deployment import LocalStack
+from local.emulator import Emulator
 
 
 def client_of(emulator: Emulator) -> Callable[..., Any]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from infra.local.deployment import LocalStack
-from infra.local.gateway import Gateway, deployed
+from local.deployment import LocalStack
+from local.gateway import Gateway, deployed
 from tests.integration.client import Client
 from tests.integration.stacks import Stacks
 from tests.integration.traces import Traces

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from infra.local.deployment import LocalStack
-from infra.local.environment import STATE
+from local.deployment import LocalStack
+from local.environment import STATE
 from tests.integration.aws import log_groups, log_lines
 
 

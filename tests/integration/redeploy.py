@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from infra.local.deployment import LocalStack, deploy
-from infra.local.emulator import Emulator
+from local.deployment import LocalStack, deploy
+from local.emulator import Emulator
 from tests.integration.client import Client
 from tests.limits import RAISED
 

@@ -18,8 +18,8 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from infra.local.gateway import HOP_BY_HOP, RESOURCE
-from infra.local.http11 import Body, Server, cut
+from local.gateway import HOP_BY_HOP, RESOURCE
+from local.http_server import Body, Server, cut
 
 RULE: Final = "AWS::ApiGatewayV2::RoutingRule"
 MAX_PRIORITY: Final = 1_000_000

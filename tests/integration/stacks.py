@@ -8,9 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, Final
 
-from infra.local.deployment import LocalStack, deploy
-from infra.local.emulator import Emulator
-from infra.local.environment import ROOT, STATE
+from local.deployment import LocalStack, deploy
+from local.emulator import Emulator
+from local.environment import ROOT, STATE
 from tests.integration.aws import client_of
 from tests.integration.issuer import AUDIENCE, Issuer
 from tests.integration.legacy import create_legacy_report

@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import statistics
 import time
-from pathlib import Path
 
 from tests.integration.client import REVISION, TASKS, Client, accept
 from tests.integration.traces import Traces
+from tests.paths import ROOT
 
-AIRPORTS = Path(__file__).resolve().parent.parent.parent / "events" / "airports.csv"
+AIRPORTS = ROOT / "events" / "airports.csv"
 
 
 def test_the_server_says_what_it_speaks(client: Client) -> None:

@@ -12,7 +12,7 @@ from mcp import MCPError
 from mcp.client import Client
 from mcp.shared.exceptions import MCPDeprecationWarning
 
-from infra.local.deployment import LocalStack
+from local.deployment import LocalStack
 
 MODERN, HANDSHAKE = "2026-07-28", "legacy"
 SPEAKS = {MODERN: "2026-07-28", HANDSHAKE: "2025-11-25", "auto": "2026-07-28"}

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from infra.local.deployment import LocalStack
-from tests.chaos.evidence import Evidence
-from tests.chaos.run import campaign
+from local.deployment import LocalStack
+from tests.campaigns.chaos.evidence import Evidence
+from tests.campaigns.chaos.run import campaign
 from tests.integration.aws import functions, listed, variables
 from tests.integration.stacks import Stacks
 
@@ -43,7 +43,7 @@ def test_nothing_is_lost_and_nothing_happens_twice_whatever_fails(
 
     def sweep() -> None:
         evidence.hurry(callers)
-        aws("lambda").invoke(FunctionName=sweeper, Payload=b"{}")
+        aws("lambda").invoke(FunctionName=sweeper, PayloadPointer=b"{}")
 
     outcome = campaign(
         chaotic,

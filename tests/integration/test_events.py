@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.deployment import LocalStack
+from local.deployment import LocalStack
 from tests.integration.client import Client
 
 PATTERN = {"source": ["mcp.tasks"], "detail-type": ["notifications/tasks"]}

@@ -1,15 +1,15 @@
 """Nothing that anybody sends breaks the server, opens it, or makes what no answer tells of.
 
-600 of the requests of `make hostile`, which sends 10,000 (tests/hostile).
+600 of the requests of `make hostile`, which sends 10,000 (tests/campaigns/hostile).
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from infra.local.deployment import LocalStack
-from infra.local.gateway import Gateway
-from tests.hostile.run import hostile, show
+from local.deployment import LocalStack
+from local.gateway import Gateway
+from tests.campaigns.hostile.run import hostile, show
 from tests.integration.issuer import Issuer
 
 SEED: Final = 20260728

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from infra.local.deployment import LocalStack
+from local.deployment import LocalStack
 from tests.integration.aws import listed
 from tests.integration.client import Client, accept
 from tests.integration.tools.large import lines

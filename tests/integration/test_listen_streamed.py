@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from infra.local.gateway import Gateway
+from local.gateway import Gateway
 from tests.integration.client import Client, accept
 from tests.integration.listening import Heard, Listen, Stream
 

@@ -7,16 +7,15 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-from infra.local.deployment import LocalStack
-from infra.local.emulator import Emulator
+from local.deployment import LocalStack
+from local.emulator import Emulator
 from tests.integration.aws import function_name
 from tests.integration.client import Client, accept
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 CSV = "colour,n\n" + "red,1\nblue,2\n" * 300
 
 # A client that starts a task, tells its id, and then does nothing: it is to be killed.

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import pytest
 
-from infra.local.deployment import LocalStack
-from infra.local.gateway import Gateway
+from local.deployment import LocalStack
+from local.gateway import Gateway
 from tests.integration.aws import listed
 from tests.integration.client import TASKS, Client, accept
 from tests.integration.issuer import Issuer

@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import mcp_types as types
 import pytest
 from mcp.client import Client
 
-from infra.local.deployment import LocalStack
-from infra.local.tasks_client import TaskFailed, TasksExtension
-
-ROOT = Path(__file__).resolve().parent.parent.parent
+from local.deployment import LocalStack
+from mcp_tasks_client import TaskFailed, TasksExtension
+from tests.paths import ROOT
 
 
 async def fill_in(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
@@ -55,7 +53,7 @@ def test_a_failed_task_is_an_exception_with_its_code(stack: LocalStack) -> None:
 def test_the_demo_holds(stack: LocalStack) -> None:
     """Every check of `make demo`, against this stack."""
     done = subprocess.run(
-        [sys.executable, "-m", "infra.local.demo", stack.url],
+        [sys.executable, "-m", "local.demo", stack.url],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -4,8 +4,8 @@ did not enforce it, the other tests would not find a grant that is missing.
 
 from __future__ import annotations
 
-from infra.local.deployment import LocalStack
-from infra.local.gateway import Gateway
+from local.deployment import LocalStack
+from local.gateway import Gateway
 from tests.integration.client import Client
 
 DENIED = {

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from infra.local.deployment import LocalStack
-from infra.local.emulator import Emulator
-from infra.local.gateway import Gateway
+from local.deployment import LocalStack
+from local.emulator import Emulator
+from local.gateway import Gateway
 from tests.integration.aws import event_source, function_name
 from tests.integration.client import Client, accept
 from tests.integration.listening import Heard, Listen

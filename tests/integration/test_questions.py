@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from infra.local.deployment import LocalStack
+from local.deployment import LocalStack
 from tests.integration.client import TASKS, Client, accept
 from tests.integration.traces import Traces
 

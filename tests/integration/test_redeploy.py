@@ -114,7 +114,7 @@ def test_a_task_whose_tool_was_removed_fails_and_says_so(
     aws("dynamodb").update_item(
         TableName=redeployed.stack.outputs["TasksTable"],
         Key={"taskId": {"S": task_id}},
-        UpdateExpression="SET createdAt = :then, lastUpdatedAt = :then, dueAt = :then",
+        UpdateExpression="SET createdAt = :then, lastUpdatedAt = :then, reconcileAt = :then",
         ExpressionAttributeValues={":then": {"N": str(hours_ago)}},
     )
     task = client.end(task_id)

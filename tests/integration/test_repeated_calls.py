@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from infra.local.deployment import LocalStack
-from infra.local.gateway import Gateway
+from local.deployment import LocalStack
+from local.gateway import Gateway
 from tests.integration.client import Answer, Client
 from tests.integration.issuer import Issuer
 from tests.integration.stacks import SCOPE

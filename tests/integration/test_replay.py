@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from infra.local.deployment import LocalStack
-from infra.local.environment import ROOT
-from infra.local.gateway import Gateway
 from infra.replay.__main__ import Tally, outputs_of, replay
+from local.deployment import LocalStack
+from local.environment import ROOT
+from local.gateway import Gateway
 from tests.integration.aws import event_source, function_name, listed
 from tests.integration.client import Client
 from tests.integration.test_push_survives import CHANGES, following

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from infra.local.deployment import LocalStack
-from infra.local.gateway import Gateway
-from mcp_tasks.authorization.keys import PAUSE_SECONDS
+from local.deployment import LocalStack
+from local.gateway import Gateway
+from mcp_tasks.authorization.jwks import PAUSE_SECONDS
 from tests.integration.client import Client
 from tests.integration.issuer import Issuer
 from tests.integration.leaks import Logs

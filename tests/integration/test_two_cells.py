@@ -18,13 +18,14 @@ from typing import Any
 
 import pytest
 
-from infra.local.deployment import LocalStack
-from infra.local.gateway import Gateway, deployed
-from tests.infra.conftest import CONTEXT, ROOT
+from local.deployment import LocalStack
+from local.gateway import Gateway, deployed
+from tests.infra.conftest import CONTEXT
 from tests.integration.client import Client, accept
 from tests.integration.listening import Heard, Listen
 from tests.integration.router import Domain, Router, rules_of
 from tests.integration.traces import Traces
+from tests.paths import ROOT
 
 PRIORITIES = {"c1": {"c1": 20, "c2": 30}, "c2": {"c1": 20, "c2": 10}}
 """The cell that comes first -> the cells' priorities."""

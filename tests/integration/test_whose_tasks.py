@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from infra.local.deployment import LocalStack
+from local.deployment import LocalStack
 from tests.integration.client import Answer, Client, accept
 from tests.integration.issuer import Issuer
 from tests.integration.stacks import SCOPE

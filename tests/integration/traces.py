@@ -6,7 +6,7 @@ import json
 import time
 from typing import Any
 
-from infra.local.deployment import LocalStack
+from local.deployment import LocalStack
 from tests.integration.aws import executions
 
 

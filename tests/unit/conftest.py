@@ -17,13 +17,13 @@ from moto.dynamodb.models import dynamodb_backends
 from moto.s3.models import s3_backends
 
 from mcp_tasks.limits import Limits
-from mcp_tasks.payloads.store import Payloads
+from mcp_tasks.payloads.s3_store import PayloadStore
 from mcp_tasks.registry.catalogue import PACKAGE, Catalogue
-from mcp_tasks.tasks.rows import TaskTable
-from tests.unit.aws import REGION, Calls, create_payloads, create_table
-from tests.unit.stack import Stack
+from mcp_tasks.tasks.task_table import TaskTable
+from tests.unit.support.aws import REGION, Calls, create_payloads, create_table
+from tests.unit.support.stack import Stack
 
-EXAMPLE_TOOLS = Path(__file__).with_name("example_tools")
+EXAMPLE_TOOLS = Path(__file__).parent / "support" / "example_tools"
 
 # The same examples in every run, and no failure because a machine is busy.
 settings.register_profile("unit", derandomize=True, deadline=None)
@@ -75,9 +75,9 @@ def rows(aws: Calls) -> TaskTable:
 
 
 @pytest.fixture
-def payloads(aws: Calls) -> Payloads:
+def payloads(aws: Calls) -> PayloadStore:
     """An empty bucket of payloads."""
-    return Payloads(lambda: aws.client("s3"), create_payloads())
+    return PayloadStore(lambda: aws.client("s3"), create_payloads())
 
 
 @pytest.fixture(scope="session")

@@ -11,18 +11,18 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tasks.tasks.due import FIRST_MS, STOP_AGAIN_MS
-from mcp_tasks.tasks.inputs import FormQuestion, open_ask
+from mcp_tasks.tasks.questions import FormQuestion, open_ask
+from mcp_tasks.tasks.reconcile_schedule import FIRST_MS, STOP_AGAIN_MS
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import now_ms
 from mcp_tasks.workflows.ask import ask
 from mcp_tasks.workflows.executions import ExecutionEnd, execution_arn
 from mcp_tasks.workflows.finish import finish
 from mcp_tasks.workflows.sweep import sweep
-from tests.unit.aws import refusing
-from tests.unit.listening import Time
-from tests.unit.stack import LOGGER, PREFIX, Answer, Stack
-from tests.unit.states import States
+from tests.unit.support.aws import refusing
+from tests.unit.support.listening import Time
+from tests.unit.support.stack import LOGGER, PREFIX, Answer, Stack
+from tests.unit.support.states import States
 
 PARAMS: Final = -32602
 ALICE, BOB = "arn:aws:iam::1:user/alice", "arn:aws:iam::1:user/bob"
@@ -70,7 +70,7 @@ class Audited:
     def question(self, task_id: str, token: str = "token") -> str:
         """Ask alice; returns the question's key."""
         asked = open_ask(token, {"note": FormQuestion("A note?", FORM)})
-        self.stack.deployment.rows.ask(task_id, asked, now_ms())
+        self.stack.deployment.task_table.ask(task_id, asked, now_ms())
         (key,) = asked.names
         return key
 
@@ -81,7 +81,7 @@ class Audited:
         ended: Any = Ended(status, output)
         deployment = self.stack.deployment
         catalogue, payloads = self.stack.catalogue, deployment.payloads
-        finish(detail, deployment.rows, ended, catalogue, payloads, now_ms())
+        finish(detail, deployment.task_table, ended, catalogue, payloads, now_ms())
 
 
 def line(action: str, task_id: str, principal: str = ALICE, **more: Any) -> dict[str, Any]:
@@ -204,7 +204,7 @@ def test_a_cancel_is_a_line(audited: Audited) -> None:
 
 def test_a_cancel_that_comes_too_late_is_no_line(audited: Audited) -> None:
     task_id = audited.create()
-    audited.stack.deployment.rows.complete(task_id, {"content": []}, now_ms())
+    audited.stack.deployment.task_table.complete(task_id, {"content": []}, now_ms())
     audited.stack.cancel(task_id, user_arn=ALICE)
     assert audited.lines() == []
 
@@ -237,7 +237,7 @@ def test_a_task_that_asks_who_cannot_be_asked_ends_in_a_line(audited: Audited) -
     event = {"task": task_id, "token": "t", "requests": {"note": {"message": "?", "schema": FORM}}}
     deployment = audited.stack.deployment
     for expected in ("refused", "ended"):
-        assert ask(event, deployment.rows, deployment.executions, now_ms()) == expected
+        assert ask(event, deployment.task_table, deployment.executions, now_ms()) == expected
     assert audited.lines() == [line("end", task_id, status="failed")]
 
 
@@ -274,7 +274,7 @@ def test_an_end_that_was_found_is_a_line(audited: Audited, happened: str, status
             later += 2 * 3_600_000
     deployment = stack.deployment
     for moment in (later, later + STOP_AGAIN_MS):
-        sweep(deployment.rows, deployment.repair, partial(int, moment), 60)
+        sweep(deployment.task_table, deployment.reconciler, partial(int, moment), 60)
     assert audited.lines() == [line("end", task_id, status=status)]
 
 
@@ -304,7 +304,7 @@ def test_nothing_of_what_is_in_a_task_is_logged(audited: Audited) -> None:
     answer = {key: {"action": "accept", "content": {"note": SECRET}}}
     stack.calls.instead["send_task_success"] = refusing("stepfunctions", "InvalidToken")
     stack.update(task_id, answer, **signed)
-    stack.deployment.rows.complete(task_id, {"content": [], "x": SECRET}, now_ms())
+    stack.deployment.task_table.complete(task_id, {"content": [], "x": SECRET}, now_ms())
     assert SECRET in json.dumps(stack.task(task_id, user_arn=ALICE))
 
     failing = stack.created("count", {"upto": 3}, user_arn=ALICE)

@@ -13,8 +13,8 @@ from mcp_tasks import NotFound, TaskContext
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.registry.context import InputRequired
 from mcp_tasks.registry.tool import FunctionTool
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 ANSWERS: Final[dict[str, dict[str, Any]]] = {

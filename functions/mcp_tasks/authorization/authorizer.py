@@ -15,8 +15,8 @@ from ..protocol.errors import ProtocolError
 from ..protocol.headers import Headers, decode
 from ..registry.catalogue import FILE_NAME, Catalogue
 from .bearer import bearer_token
-from .keys import Keys
-from .tokens import Grant, Tokens
+from .jwks import Jwks
+from .tokens import Grant, TokenVerifier
 
 BUNDLE: Final = Path(__file__).resolve().parents[2]
 
@@ -39,7 +39,7 @@ class Authorizer:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         issuer = environment["ISSUER"]
-        self._tokens = Tokens(issuer, environment["AUDIENCE"], Keys(issuer))
+        self._tokens = TokenVerifier(issuer, environment["AUDIENCE"], Jwks(issuer))
         self._scopes = environment["SCOPES"].split()
         self._resource_metadata = environment["RESOURCE_METADATA"]
 

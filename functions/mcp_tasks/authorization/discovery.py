@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
-from .fetching import Fetch, FetchError
+from .http_json import Fetch, FetchError
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 """Where http is good enough: the request stays on the machine."""

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 import jwt
 
-from .keys import ALGORITHMS, Keys, SigningKey
+from .jwks import ALGORITHMS, Jwks, SigningKey
 
 Reason = Literal[
     "missing",
@@ -70,11 +70,11 @@ class Grant:
     scopes: frozenset[str]
 
 
-class Tokens:
+class TokenVerifier:
     """The check of access tokens of one issuer, for one audience. `clock` is given by tests."""
 
     def __init__(
-        self, issuer: str, audience: str, keys: Keys, clock: Callable[[], float] = time.time
+        self, issuer: str, audience: str, keys: Jwks, clock: Callable[[], float] = time.time
     ) -> None:
         self._issuer = issuer
         self._audience = audience

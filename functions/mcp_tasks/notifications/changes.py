@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..protocol.meta import RESERVED
-from ..tasks.items import revision_of, task_of
 from ..tasks.state import Status
 from ..tasks.task import Task
+from ..tasks.task_item import revision_of, task_of
 
 REVISION: Final = "mcp-tasks/revision"
 LEFT_OUT: Final = "mcp-tasks/leftOut"

@@ -18,8 +18,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from ..tasks.attributes import from_attribute, to_attribute
-from ..tasks.rows import Busy
+from ..aws.dynamodb_values import from_attribute, to_attribute
+from ..tasks.task_table import Busy
 from .changes import Change, read_change
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ writes all of that again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class MailboxEntry:
     """A change in a mailbox."""
 
     key: str
@@ -129,10 +129,10 @@ class Mailboxes:
         )
         return len(followers)
 
-    def collect(self, mailbox: Mailbox) -> list[Letter]:
+    def collect(self, mailbox: Mailbox) -> list[MailboxEntry]:
         """What is in a mailbox. A letter may be there still after `remove`, and come late."""
         return [
-            Letter(row["sk"], read_change(json.loads(row["detail"])), row["arrivedAt"])
+            MailboxEntry(row["sk"], read_change(json.loads(row["detail"])), row["arrivedAt"])
             for row in self._query(f"mailbox#{mailbox.id}", consistent=False)
         ]
 

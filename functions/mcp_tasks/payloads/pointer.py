@@ -14,7 +14,7 @@ POINTER: Final = "mcp-tasks/payload"
 
 
 @dataclass(frozen=True, slots=True)
-class Payload:
+class PayloadPointer:
     """A part of an S3 object: the JSON text of one value."""
 
     key: str
@@ -26,13 +26,13 @@ class Payload:
         return {POINTER: {"key": self.key, "offset": self.offset, "size": self.size}}
 
 
-def payload_of(value: object) -> Payload | None:
+def pointer_of(value: object) -> PayloadPointer | None:
     """What a value points to; None when it is no pointer."""
     match value:
         case {"mcp-tasks/payload": {"key": str(key), "offset": int(offset), "size": int(size)}} if (
             isinstance(value, dict) and len(value) == 1
         ):
-            return Payload(key, offset, size)
+            return PayloadPointer(key, offset, size)
     return None
 
 

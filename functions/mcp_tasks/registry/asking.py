@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ..tasks.inputs import FormQuestion, Question, RootsQuestion, SamplingQuestion, UrlQuestion
+from ..tasks.questions import FormQuestion, Question, RootsQuestion, SamplingQuestion, UrlQuestion
 from .schema import requested_schema
 
 Value = TypeVar("Value")

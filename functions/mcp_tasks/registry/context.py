@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from ..protocol.notifications import LogLevel
 from ..tasks.forms import InvalidAnswer
-from ..tasks.inputs import Kind, Question
+from ..tasks.questions import Kind, Question
 from .asking import AskForm, AskModel, AskRoots, AskUrl, Completion, Request, Root
 
 Form = TypeVar("Form", bound=BaseModel)

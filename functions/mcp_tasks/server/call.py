@@ -12,10 +12,10 @@ from typing import Any
 from ..protocol.errors import ErrorCode, MissingCapability, ProtocolError
 from ..protocol.headers import Headers
 from ..protocol.jsonrpc import RequestId
-from ..tasks.inputs import Kind, Question
+from ..tasks.questions import Kind, Question
 from ..tasks.task import Task
-from .carrier import Carrier
-from .stream import Stream
+from .request_notifications import RequestNotifications
+from .response_channel import ResponseChannel
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class Call:
     method: str
     params: dict[str, Any]
     principal: str
-    stream: Stream
-    carrier: Carrier
+    stream: RequestNotifications
+    channel: ResponseChannel
     request_id: RequestId
     client_can: frozenset[Kind] = frozenset()
     """What the client can be asked for."""

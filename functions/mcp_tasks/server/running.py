@@ -13,7 +13,7 @@ logger = Logger()
 
 
 @contextmanager
-def guarded(what: str, *passing: type[Exception]) -> Iterator[None]:
+def guarded(what: str, *is_transient: type[Exception]) -> Iterator[None]:
     """Turn a crash into -32603 with the exception's name.
 
     Its message may quote arguments or answers, and stays here. ProtocolError and the exceptions
@@ -23,7 +23,7 @@ def guarded(what: str, *passing: type[Exception]) -> Iterator[None]:
         yield
     except ProtocolError:
         raise
-    except passing:
+    except is_transient:
         raise
     except Exception as error:
         logger.error(f"A {what} crashed", error=type(error).__name__)

@@ -5,41 +5,45 @@ from __future__ import annotations
 from functools import cache
 
 from ..deployment import Deployment
-from .authority import Authority
-from .completion import complete_argument
-from .creation import Creation
-from .endpoint import Endpoint
-from .large_results import LargeResults
-from .offer import Offer
-from .polling import PollLimit
-from .prompts import get_prompt
-from .request_state import RequestStates
-from .resources import read_resource
-from .rounds import Rounds
-from .subscriptions import listen
-from .tasks_extension import cancel_task, get_task, update_task
-from .tools import call_tool
+from .http.endpoint import Endpoint
+from .methods.completion import complete_argument
+from .methods.multi_round_trip import MultiRoundTrip
+from .methods.poll_rate_limit import PollRateLimit
+from .methods.prompts import get_prompt
+from .methods.request_state import RequestStateCipher
+from .methods.resources import read_resource
+from .methods.result_links import ResultLinks
+from .methods.subscriptions import listen
+from .methods.task_creation import TaskCreation
+from .methods.tasks import cancel_task, get_task, update_task
+from .methods.tools import call_tool
+from .scopes import ScopeCheck
+from .server_methods import ServerMethods
 
 
 def mcp_server(deployment: Deployment) -> Endpoint:
     """The MCP endpoint of a deployment."""
-    catalogue, rows, executions = deployment.catalogue, deployment.rows, deployment.executions
+    catalogue, task_table, executions = (
+        deployment.catalogue,
+        deployment.task_table,
+        deployment.executions,
+    )
     cell, limits = deployment.cell, deployment.limits
-    authority = Authority(deployment.scopes, deployment.resource_metadata)
-    creation = Creation(
-        rows,
+    authority = ScopeCheck(deployment.scopes, deployment.resource_metadata)
+    creation = TaskCreation(
+        task_table,
         executions,
-        deployment.places,
-        deployment.keys,
-        deployment.quick_payloads,
+        deployment.quotas,
+        deployment.idempotency_keys,
+        deployment.request_payloads,
         limits,
         deployment.state_machine_arn,
         cell,
     )
-    results = LargeResults(deployment.quick_payloads)
+    results = ResultLinks(deployment.request_payloads)
     # Made when a function first asks: it costs a call to Secrets Manager.
-    rounds = Rounds(cache(lambda: RequestStates(deployment.state_key())))
-    offer = Offer(
+    rounds = MultiRoundTrip(cache(lambda: RequestStateCipher(deployment.state_key())))
+    methods_offered = ServerMethods(
         server_info=deployment.server_info,
         catalogue=catalogue,
         call_tool=call_tool(catalogue, rounds, creation, authority),
@@ -48,11 +52,17 @@ def mcp_server(deployment: Deployment) -> Endpoint:
         complete_argument=complete_argument(catalogue),
         tasks={
             "tasks/get": get_task(
-                rows, cell, PollLimit(limits.polls), deployment.quick_repair, results
+                task_table,
+                cell,
+                PollRateLimit(limits.polls),
+                deployment.request_reconciler,
+                results,
             ),
-            "tasks/update": update_task(rows, executions, deployment.quick_payloads, cell),
-            "tasks/cancel": cancel_task(rows, executions, cell),
+            "tasks/update": update_task(task_table, executions, deployment.request_payloads, cell),
+            "tasks/cancel": cancel_task(task_table, executions, cell),
         },
-        listen=listen(rows, deployment.mailboxes, deployment.places, results, limits.listens, cell),
+        listen=listen(
+            task_table, deployment.mailboxes, deployment.quotas, results, limits.listens, cell
+        ),
     )
-    return Endpoint(offer, deployment.allowed_origins, deployment.allowed_hosts, limits)
+    return Endpoint(methods_offered, deployment.allowed_origins, deployment.allowed_hosts, limits)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ..payloads.pointer import Payload
-from . import due
-from .inputs import Ask, Kind, Question
+from ..payloads.pointer import PayloadPointer
+from . import reconcile_schedule as due
+from .questions import Ask, Kind, Question
 from .state import Status
 
 ANYONE = "anonymous"
@@ -55,10 +55,10 @@ class Task:
     tool_error: str | None = None
     """What a step said to the caller when it failed; kept until the execution has ended."""
     result: dict[str, Any] | None = None
-    result_payload: Payload | None = None
+    result_payload: PayloadPointer | None = None
     """Where the result is, when it is too large for the row."""
     error: dict[str, Any] | None = None
-    due_at: int | None = None
+    reconcile_at: int | None = None
     """When to look whether its execution is as the row says; None when it is known to be over."""
     silence_ms: int = due.UNKNOWN_SILENCE_MS
     """How long nothing may be heard of the execution before it is asked after."""
@@ -74,8 +74,8 @@ class Task:
 
     def due(self, now: int) -> bool:
         """Whether somebody has to look at the task."""
-        if self.due_at is not None:
-            return now >= self.due_at
+        if self.reconcile_at is not None:
+            return now >= self.reconcile_at
         # A row of version 3 has no such time. One that is over need not be looked at.
         return not self.status.terminal and now >= self.created_at + due.FIRST_MS
 

@@ -18,18 +18,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..payloads.pointer import owner_of
-from ..payloads.store import Payloads
+from ..payloads.s3_store import PayloadStore
 from ..protocol.capabilities import required
 from ..protocol.errors import MissingCapability
 from ..tasks.forms import InvalidQuestion, check_form
-from ..tasks.inputs import Ask, FormQuestion, Question, kinds, open_ask, question
-from ..tasks.rows import ClientCannotAnswer, TaskEnded, TaskTable, UnknownTask
+from ..tasks.questions import Ask, FormQuestion, Question, kinds, open_ask, question
 from ..tasks.task import Task
+from ..tasks.task_table import ClientCannotAnswer, TaskEnded, TaskTable, UnknownTask
 from .executions import Executions
 from .finish import fail_task
 
 
-def ask(event: Mapping[str, Any], rows: TaskTable, executions: Executions, now: int) -> str:
+def ask(event: Mapping[str, Any], task_table: TaskTable, executions: Executions, now: int) -> str:
     """Store the questions and the token on the task's row; returns what became of it, for the log.
 
     Raises InvalidQuestion when the state machine asks what no client can be asked.
@@ -37,7 +37,7 @@ def ask(event: Mapping[str, Any], rows: TaskTable, executions: Executions, now: 
     task_id = event["task"]
     questions = _questions(event["requests"])
     try:
-        rows.ask(task_id, open_ask(event["token"], questions, event.get("room")), now)
+        task_table.ask(task_id, open_ask(event["token"], questions, event.get("room")), now)
     except (TaskEnded, UnknownTask):
         return "ended"
     except ClientCannotAnswer:
@@ -46,7 +46,7 @@ def ask(event: Mapping[str, Any], rows: TaskTable, executions: Executions, now: 
         error = MissingCapability(
             "The tool needs to ask the client", required(kinds(questions.values()))
         )
-        task = fail_task(task_id, error.as_error(), error.message, rows, now)
+        task = fail_task(task_id, error.as_error(), error.message, task_table, now)
         if task is None:
             return "ended"
         executions.stop(task.state_machine_arn, task_id)
@@ -54,7 +54,7 @@ def ask(event: Mapping[str, Any], rows: TaskTable, executions: Executions, now: 
     return "asked"
 
 
-def pass_on(task: Task, ask: Ask, executions: Executions, payloads: Payloads) -> bool:
+def pass_on(task: Task, ask: Ask, executions: Executions, payloads: PayloadStore) -> bool:
     """Give a waiting state its answers; False when nothing waits for them any more.
 
     They have been stored, so that this may be repeated: the first token counts.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ..faults import code_of, passing
+from ..aws.errors import error_code, is_transient
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
@@ -87,7 +87,7 @@ class Executions:
         except self._client.exceptions.ExecutionAlreadyExists:
             return
         except (ClientError, BotoCoreError) as error:
-            raise StartFailed(code_of(error), refused=not passing(error)) from None
+            raise StartFailed(error_code(error), refused=not is_transient(error)) from None
 
     def stop(self, state_machine_arn: str, task_id: str) -> None:
         """Stop the task's execution; one that has ended or never started is left alone."""
@@ -141,7 +141,8 @@ class Executions:
         """Whether a state still waits on the token.
 
         There is no call that only asks. A heartbeat tells, and changes nothing for a state that has
-        no HeartbeatSeconds; `infra/definition.py` sees to it that none has that asks a client.
+        no HeartbeatSeconds; `infra/state_machine_definition.py` sees to it
+        that none has that asks a client.
         TaskTimedOut is said of a token whose task "has already been closed". InvalidToken is not:
         what proves nothing must not close a question.
         """

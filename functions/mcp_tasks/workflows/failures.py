@@ -8,11 +8,12 @@ from typing import Final
 
 from aws_lambda_powertools import Logger
 
-from ..faults import code_of, passing
+from ..aws.errors import error_code, is_transient
 
 UNAVAILABLE: Final = "McpTasksUnavailable"
 """AWS has no room for what a function of ours needs. States are tried again for errors of this name
-(`infra/definition.py`), so it is one that no tool's author gives to an exception of his own."""
+(`infra/state_machine_definition.py`), so it is one that no tool's
+author gives to an exception of his own."""
 DENIED: Final = "AccessDenied"
 """What S3 says while a permission is missing, or has just been given. To whoever may not list the
 bucket, as a worker, it says so of a missing object as well (API reference, "GetObject")."""
@@ -26,8 +27,10 @@ def tried_again() -> Iterator[None]:
     try:
         yield
     except Exception as fault:
-        if passing(fault) or code_of(fault) == DENIED:
-            logger.warning("A call to AWS failed; the state is tried again", error=code_of(fault))
+        if is_transient(fault) or error_code(fault) == DENIED:
+            logger.warning(
+                "A call to AWS failed; the state is tried again", error=error_code(fault)
+            )
             raise failure(UNAVAILABLE) from None
         raise
 

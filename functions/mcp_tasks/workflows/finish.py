@@ -15,15 +15,15 @@ from typing import Any, Final
 from aws_lambda_powertools import Logger
 
 from ..audit import audit
-from ..payloads.fitting import MOST_WHOLE
-from ..payloads.pointer import Payload, owner_of, payload_of
-from ..payloads.store import PayloadGone, Payloads, PayloadTooLarge
+from ..payloads.offloading import MOST_WHOLE
+from ..payloads.pointer import PayloadPointer, owner_of, pointer_of
+from ..payloads.s3_store import PayloadGone, PayloadStore, PayloadTooLarge
 from ..registry.catalogue import Catalogue
-from ..tasks.rows import TaskEnded, TaskTable, UnknownTask
 from ..tasks.state import Status
 from ..tasks.task import Task
+from ..tasks.task_table import TaskEnded, TaskTable, UnknownTask
+from .execution_outcome import Completed, Failed, outcome
 from .executions import ExecutionEnd, Executions
-from .outcome import Completed, Failed, outcome
 
 ROOM: Final = 300_000
 """Bytes of a result that its row keeps (DynamoDB: 400 KB an item); a larger one is kept in S3."""
@@ -33,10 +33,10 @@ logger = Logger()
 
 def finish(
     detail: Mapping[str, Any],
-    rows: TaskTable,
+    task_table: TaskTable,
     executions: Executions,
     catalogue: Catalogue,
-    payloads: Payloads,
+    payloads: PayloadStore,
     now: int,
 ) -> Status | None:
     """Write the end that `detail` (a Step Functions status event's) tells of.
@@ -46,7 +46,7 @@ def finish(
     """
     task_id = detail["name"]
     try:
-        task = rows.get(task_id, now)
+        task = task_table.get(task_id, now)
     except UnknownTask:
         return None
     if task.status.terminal or detail["stateMachineArn"] != task.state_machine_arn:
@@ -54,7 +54,7 @@ def finish(
     end = _told(detail) or executions.describe(task.state_machine_arn, task_id)
     if end is None or end.running:
         return None
-    return end_task(task, end, rows, catalogue, payloads, now)
+    return end_task(task, end, task_table, catalogue, payloads, now)
 
 
 def _told(detail: Mapping[str, Any]) -> ExecutionEnd | None:
@@ -69,9 +69,9 @@ def _told(detail: Mapping[str, Any]) -> ExecutionEnd | None:
 def end_task(
     task: Task,
     end: ExecutionEnd,
-    rows: TaskTable,
+    task_table: TaskTable,
     catalogue: Catalogue,
-    payloads: Payloads,
+    payloads: PayloadStore,
     now: int,
 ) -> Status | None:
     """Write what the end of its execution means for a task.
@@ -81,9 +81,9 @@ def end_task(
     try:
         ended = _outcome(task, end, catalogue, payloads)
         if isinstance(ended, Failed):
-            task = rows.fail(task.task_id, ended.error, ended.message, now)
+            task = task_table.fail(task.task_id, ended.error, ended.message, now)
         else:
-            task = rows.complete(task.task_id, ended, now)
+            task = task_table.complete(task.task_id, ended, now)
     except (TaskEnded, UnknownTask):
         return None
     audit("end", task.task_id, task.principal, status=task.status.value)
@@ -91,7 +91,7 @@ def end_task(
 
 
 def fail_task(
-    task_id: str, error: dict[str, Any], message: str, rows: TaskTable, now: int
+    task_id: str, error: dict[str, Any], message: str, task_table: TaskTable, now: int
 ) -> Task | None:
     """End a task whose execution has not ended, for all that is known, and may run; an end that
     came first stands.
@@ -99,7 +99,7 @@ def fail_task(
     Returns the task; None when it ended before.
     """
     try:
-        task = rows.fail(task_id, error, message, now, may_run=True)
+        task = task_table.fail(task_id, error, message, now, may_run=True)
     except (TaskEnded, UnknownTask):
         return None
     audit("end", task_id, task.principal, status=task.status.value)
@@ -107,11 +107,11 @@ def fail_task(
 
 
 def _outcome(
-    task: Task, end: ExecutionEnd, catalogue: Catalogue, payloads: Payloads
-) -> dict[str, Any] | Payload | Failed:
+    task: Task, end: ExecutionEnd, catalogue: Catalogue, payloads: PayloadStore
+) -> dict[str, Any] | PayloadPointer | Failed:
     """What a task ended with: its result, where that is when it is large, or an error."""
     owner = owner_of(task.tool, task.task_id)
-    stored = payload_of(end.output)
+    stored = pointer_of(end.output)
     if stored is not None and stored.key.startswith(f"{owner}/") and _is_function(task, catalogue):
         return stored  # by the worker, as it is; nobody has to load it on the way
     try:

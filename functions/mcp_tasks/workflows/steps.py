@@ -15,17 +15,17 @@ from typing import Any, Final
 
 from aws_lambda_powertools import Logger
 
-from ..faults import code_of, passing
-from ..payloads.fitting import MOST, size, text_of
-from ..payloads.store import Payloads
+from ..aws.errors import error_code, is_transient
+from ..payloads.offloading import MOST, size, text_of
+from ..payloads.s3_store import PayloadStore
 from ..protocol.meta import RESERVED
 from ..registry.asking import ToolError
 from ..registry.context import InputRequired, TaskCancelled, TaskContext
 from ..registry.results import error_result
 from ..registry.tool import FunctionTool, WorkflowTool
-from ..tasks.rows import TaskEnded, TaskTable, UnknownTask
+from ..tasks.task_table import TaskEnded, TaskTable, UnknownTask
+from .execution_outcome import TOOL_ERROR
 from .failures import failure
-from .outcome import TOOL_ERROR
 
 MAX_MESSAGE: Final = 8_000
 """Characters of what a failing step says to the caller."""
@@ -37,7 +37,7 @@ ANSWERS_ROOM: Final = 40_000
 beside its arguments (100 KB) and what it is answered next (100 KB)."""
 STEP_ROOM: Final = 60_000
 """Bytes of a step's output. Less, because a state may put several outputs together; a state within
-a Map or a Parallel is given less still (`infra/definition.py`)."""
+a Map or a Parallel is given less still (`infra/state_machine_definition.py`)."""
 
 logger = Logger()
 
@@ -54,7 +54,7 @@ def run_function(tool: FunctionTool, arguments: Any, task: TaskContext) -> dict[
         return {"ask": {key: asked.as_json() for key, asked in required.questions.items()}}
 
 
-def answers_so_far(event: Mapping[str, Any], payloads: Payloads, owner: str) -> dict[str, Any]:
+def answers_so_far(event: Mapping[str, Any], payloads: PayloadStore, owner: str) -> dict[str, Any]:
     """What a function tool was answered, by key: `earlier` answers and the `answers` since."""
     parts = [event.get("earlier") or {}, event.get("answers") or {}]
     earlier, since = payloads.whole(parts, owner, MOST)
@@ -62,7 +62,7 @@ def answers_so_far(event: Mapping[str, Any], payloads: Payloads, owner: str) -> 
 
 
 def answers_carried(
-    event: Mapping[str, Any], answers: Mapping[str, Any], payloads: Payloads, owner: str
+    event: Mapping[str, Any], answers: Mapping[str, Any], payloads: PayloadStore, owner: str
 ) -> dict[str, Any]:
     """What the next run's event has to have as `earlier`, where this one's answers add up to more
     than Step Functions should carry: all of them, stored as one object.
@@ -72,7 +72,7 @@ def answers_carried(
     return {"earlier": payloads.put(owner, text_of(answers)).as_json()}
 
 
-def result_carried(output: dict[str, Any], payloads: Payloads, owner: str) -> dict[str, Any]:
+def result_carried(output: dict[str, Any], payloads: PayloadStore, owner: str) -> dict[str, Any]:
     """What `run_function` returned, as it may go through Step Functions.
 
     A large result is stored as it is, and pointed to: nobody has to load it on its way.
@@ -106,7 +106,7 @@ def run_step(tool: WorkflowTool, name: str, arguments: Any, task: TaskContext) -
 
 
 def report_to(
-    rows: TaskTable, task_id: str, clock: Callable[[], int]
+    task_table: TaskTable, task_id: str, clock: Callable[[], int]
 ) -> Callable[[str, float | None], None]:
     """How a step's reports reach its task's row; a report to a task that is over ends the step.
 
@@ -117,30 +117,32 @@ def report_to(
     def report(message: str, progress: float | None) -> None:
         text = message if progress is None else f"{progress:.0%} {message}"
         try:
-            rows.report(task_id, text, clock())
+            task_table.report(task_id, text, clock())
         except (TaskEnded, UnknownTask):
             raise TaskCancelled from None
         except Exception as fault:
-            if not passing(fault):
+            if not is_transient(fault):
                 raise
-            logger.warning("A report was not written", error=code_of(fault))
+            logger.warning("A report was not written", error=error_code(fault))
 
     return report
 
 
-def explain_to(rows: TaskTable, task_id: str, clock: Callable[[], int]) -> Callable[[str], None]:
+def explain_to(
+    task_table: TaskTable, task_id: str, clock: Callable[[], int]
+) -> Callable[[str], None]:
     """How what a failing step says to the caller gets there: by its task's row, and no log."""
 
     def explain(message: str) -> None:
         try:
-            rows.explain(task_id, message[:MAX_MESSAGE], clock())
+            task_table.explain(task_id, message[:MAX_MESSAGE], clock())
         except (TaskEnded, UnknownTask):
             return
         except Exception as fault:
             # The step fails as what it is; its client will not read why.
-            if not passing(fault):
+            if not is_transient(fault):
                 raise
-            logger.error("What a step has to say was not written", error=code_of(fault))
+            logger.error("What a step has to say was not written", error=error_code(fault))
 
     return explain
 

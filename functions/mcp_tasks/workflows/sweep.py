@@ -18,11 +18,11 @@ from typing import Final
 
 from aws_lambda_powertools import Logger
 
-from ..faults import NO_ROOM, code_of
-from ..tasks.due import SHARDS, Due
-from ..tasks.items import UnreadableRow
-from ..tasks.rows import TaskTable
-from .repair import Found, Repair
+from ..aws.errors import THROTTLING_CODES, error_code
+from ..tasks.reconcile_schedule import SHARDS, DueTask
+from ..tasks.task_item import UnreadableRow
+from ..tasks.task_table import TaskTable
+from .reconcile import Found, Reconciler
 
 LOOKS: Final = 60
 """At tasks of one shard, in one run. Of all shards, those of a minute are 8 DescribeExecution a
@@ -46,15 +46,19 @@ class Swept:
         return Swept(self.found + other.found, max(self.late_ms, other.late_ms))
 
 
-def sweep(rows: TaskTable, repair: Repair, clock: Callable[[], int], seconds: float) -> Swept:
+def sweep(
+    task_table: TaskTable, reconciler: Reconciler, clock: Callable[[], int], seconds: float
+) -> Swept:
     """Look after what is due, for so many seconds.
 
     Raises what the queries raise, after the other shards were swept.
     """
     until = time.monotonic() + seconds
-    repair = replace(repair, reading=Lock())  # as many as there are shards would fill the memory
+    reconciler = replace(
+        reconciler, reading=Lock()
+    )  # as many as there are shards would fill the memory
     with ThreadPoolExecutor(SHARDS) as pool:
-        shards = [_Shard(str(n), rows, repair, clock, until) for n in range(SHARDS)]
+        shards = [_Shard(str(n), task_table, reconciler, clock, until) for n in range(SHARDS)]
         runs = [pool.submit(shard.sweep) for shard in shards]
     return sum((run.result() for run in runs), Swept())
 
@@ -64,8 +68,8 @@ class _Shard:
     """One partition of the index."""
 
     name: str
-    rows: TaskTable
-    repair: Repair
+    task_table: TaskTable
+    reconciler: Reconciler
     clock: Callable[[], int]
     until: float
     swept: Swept = field(default_factory=Swept)
@@ -73,7 +77,7 @@ class _Shard:
     def sweep(self) -> Swept:
         now, half = self.clock(), LOOKS // 2
         for latest in (False, True):
-            due = list(islice(self.rows.due_in(self.name, now, half, latest=latest), half))
+            due = list(islice(self.task_table.due_in(self.name, now, half, latest=latest), half))
             if due and not latest:
                 self.swept.late_ms = now - due[0].since
             for entry in due:
@@ -86,17 +90,17 @@ class _Shard:
                 break
         return self.swept
 
-    def _look(self, entry: Due) -> bool:
+    def _look(self, entry: DueTask) -> bool:
         """Look after a task; False when there is no room for more at the moment."""
         counts = self.swept.found
         try:
-            task = self.rows.peek(entry.task_id)
-            found = self.repair.look_after(task, self.clock()) if task else None
+            task = self.task_table.peek(entry.task_id)
+            found = self.reconciler.reconcile(task, self.clock()) if task else None
         except Exception as error:
-            logger.error("A task was not looked at", task_id=entry.task_id, error=code_of(error))
+            logger.error("A task was not looked at", task_id=entry.task_id, error=error_code(error))
             counts["error"] += 1
             if isinstance(error, UnreadableRow):
-                self.rows.put_off(entry, self.clock())
-            return code_of(error) not in NO_ROOM
+                self.task_table.put_off(entry, self.clock())
+            return error_code(error) not in THROTTLING_CODES
         counts[found.value if found else "passed"] += 1
         return found is not Found.NOT_STARTED

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...protocol import meta
 from ...protocol.headers import Headers
-from ..offer import Offer
+from ..server_methods import ServerMethods
 from .handshake import HandshakeRevision
 from .revision import Revision
 from .v2025_03_26 import Revision20250326
@@ -23,12 +23,12 @@ from .v2026_07_28 import Revision20260728, unsupported
 class Revisions:
     """All of them, newest first."""
 
-    def __init__(self, offer: Offer) -> None:
-        self.modern = Revision20260728(offer)
+    def __init__(self, methods_offered: ServerMethods) -> None:
+        self.modern = Revision20260728(methods_offered)
         handshake: list[HandshakeRevision] = [
-            Revision20251125(offer),
-            Revision20250618(offer),
-            Revision20250326(offer),
+            Revision20251125(methods_offered),
+            Revision20250618(methods_offered),
+            Revision20250326(methods_offered),
         ]
         self.modern.prepare()
         self._handshake = {revision.version: revision for revision in handshake}

@@ -33,9 +33,9 @@ from ..call import (
     ResourceNotFound,
 )
 from ..caller import Caller
-from ..carrier import Carrier
-from ..lists import list_methods
-from ..stream import Stream
+from ..methods.lists import list_methods
+from ..request_notifications import RequestNotifications
+from ..response_channel import ResponseChannel
 from .revision import Revision
 
 RESOURCE_NOT_FOUND: Final = -32002
@@ -55,17 +55,17 @@ class HandshakeRevision(Revision):
 
     def methods(self) -> MethodTable:
         """The methods of all three revisions."""
-        offer, catalogue = self.offer, self.offer.catalogue
+        methods_offered, catalogue = self.methods_offered, self.methods_offered.catalogue
         tools = [entry for entry in catalogue.tools.values() if self.lists(entry)]
         return {
             "initialize": self._initialize(),
             "ping": lambda call: Complete({}),
             "logging/setLevel": _set_level,
             **list_methods(catalogue, tools, self.tool, self.described, self.prompt),
-            "tools/call": _shaped(offer.call_tool, self.tool_result),
-            "resources/read": offer.read_resource,
-            "prompts/get": _shaped(offer.get_prompt, self.prompt_result),
-            "completion/complete": offer.complete_argument,
+            "tools/call": _shaped(methods_offered.call_tool, self.tool_result),
+            "resources/read": methods_offered.read_resource,
+            "prompts/get": _shaped(methods_offered.get_prompt, self.prompt_result),
+            "completion/complete": methods_offered.complete_argument,
         }
 
     # What the revisions differ in; as it is here, it holds for most of them.
@@ -98,7 +98,9 @@ class HandshakeRevision(Revision):
         """The code for a tool that only runs as a task: that of an unknown tool."""
         return ErrorCode.INVALID_PARAMS
 
-    def read(self, request: Request, headers: Headers, caller: Caller, carrier: Carrier) -> Call:
+    def read(
+        self, request: Request, headers: Headers, caller: Caller, channel: ResponseChannel
+    ) -> Call:
         """`_meta` is optional."""
         about = request.params.get("_meta", {})
         if not isinstance(about, dict):
@@ -108,8 +110,8 @@ class HandshakeRevision(Revision):
             params=request.params,
             principal=caller.principal,
             scopes=caller.scopes,
-            stream=Stream(carrier.send, meta.progress_token(about), LOG_LEVEL),
-            carrier=carrier,
+            stream=RequestNotifications(channel.send, meta.progress_token(about), LOG_LEVEL),
+            channel=channel,
             request_id=request.id,
             trace=trace_context(about),
         )
@@ -142,8 +144,8 @@ class HandshakeRevision(Revision):
         result = Complete(
             {
                 "protocolVersion": self.version,
-                "capabilities": self.offer.capabilities(),
-                "serverInfo": dict(self.offer.server_info),
+                "capabilities": self.methods_offered.capabilities(),
+                "serverInfo": dict(self.methods_offered.server_info),
             }
         )
 

@@ -13,8 +13,8 @@ from ...protocol.jsonrpc import Request
 from ...protocol.trace import logged
 from ..call import Call, MethodTable, Outcome
 from ..caller import Caller
-from ..carrier import Carrier
-from ..offer import Offer
+from ..response_channel import ResponseChannel
+from ..server_methods import ServerMethods
 
 logger = Logger()
 
@@ -30,8 +30,8 @@ class Revision(ABC):
     batches: ClassVar[bool] = False
     """Whether a body may hold several messages."""
 
-    def __init__(self, offer: Offer) -> None:
-        self.offer = offer
+    def __init__(self, methods_offered: ServerMethods) -> None:
+        self.methods_offered = methods_offered
         self._table: MethodTable | None = None
 
     def prepare(self) -> MethodTable:
@@ -45,7 +45,9 @@ class Revision(ABC):
         """The methods, by their names in this revision."""
 
     @abstractmethod
-    def read(self, request: Request, headers: Headers, caller: Caller, carrier: Carrier) -> Call:
+    def read(
+        self, request: Request, headers: Headers, caller: Caller, channel: ResponseChannel
+    ) -> Call:
         """Check what this revision requires of every request. Raises ProtocolError."""
 
     @abstractmethod
@@ -57,10 +59,10 @@ class Revision(ABC):
         """An error as this revision puts it: its code, its data, its HTTP status."""
 
     def result(
-        self, request: Request, headers: Headers, caller: Caller, carrier: Carrier
+        self, request: Request, headers: Headers, caller: Caller, channel: ResponseChannel
     ) -> dict[str, Any]:
         """Answer a request. Raises ProtocolError."""
-        call = self.read(request, headers, caller, carrier)
+        call = self.read(request, headers, caller, channel)
         if call.trace:
             logger.append_keys(**logged(call.trace))
         method = self.prepare().get(request.method)

@@ -12,17 +12,17 @@ from ...protocol import meta
 from ...protocol.capabilities import askable
 from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
 from ...protocol.headers import Headers
-from ...protocol.idempotency import idempotency_key
+from ...protocol.idempotency_header import idempotency_key
 from ...protocol.jsonrpc import Request
 from ...registry.catalogue import Entry
-from ...tasks.inputs import Kind
+from ...tasks.questions import Kind
 from ..call import Call, Complete, InputNeeded, MethodTable, Outcome
 from ..caller import Caller
-from ..carrier import Carrier
-from ..input_requests import input_requests
-from ..lists import FRESH_MS, list_methods
-from ..stream import Stream
-from ..task_shapes import EXTENSION, create_task_result
+from ..methods.input_requests import input_requests
+from ..methods.lists import FRESH_MS, list_methods
+from ..methods.task_wire_format import EXTENSION, create_task_result
+from ..request_notifications import RequestNotifications
+from ..response_channel import ResponseChannel
 from .revision import Revision
 
 SUPPORTED: Final = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26")
@@ -42,19 +42,21 @@ class Revision20260728(Revision):
 
     def methods(self) -> MethodTable:
         """The core's methods and the extension's."""
-        offer, catalogue = self.offer, self.offer.catalogue
+        methods_offered, catalogue = self.methods_offered, self.methods_offered.catalogue
         return {
             "server/discover": self._discover(),
             **list_methods(catalogue, catalogue.tools.values(), _as_it_is, _as_it_is, _as_it_is),
-            "tools/call": offer.call_tool,
-            "resources/read": offer.read_resource,
-            "prompts/get": offer.get_prompt,
-            "completion/complete": offer.complete_argument,
-            **offer.tasks,
-            "subscriptions/listen": offer.listen,
+            "tools/call": methods_offered.call_tool,
+            "resources/read": methods_offered.read_resource,
+            "prompts/get": methods_offered.get_prompt,
+            "completion/complete": methods_offered.complete_argument,
+            **methods_offered.tasks,
+            "subscriptions/listen": methods_offered.listen,
         }
 
-    def read(self, request: Request, headers: Headers, caller: Caller, carrier: Carrier) -> Call:
+    def read(
+        self, request: Request, headers: Headers, caller: Caller, channel: ResponseChannel
+    ) -> Call:
         """`_meta`, then the headers that repeat the body, then the version."""
         about = meta.read(request.params)
         mirrored_headers.check(request, about, headers)
@@ -65,8 +67,8 @@ class Revision20260728(Revision):
             params=request.params,
             principal=caller.principal,
             scopes=caller.scopes,
-            stream=Stream(carrier.send, about.progress_token, about.log_level),
-            carrier=carrier,
+            stream=RequestNotifications(channel.send, about.progress_token, about.log_level),
+            channel=channel,
             request_id=request.id,
             client_can=frozenset(map(Kind, askable(about.capabilities))),
             takes_tasks=about.declares_extension(EXTENSION),
@@ -90,7 +92,10 @@ class Revision20260728(Revision):
             }
         else:
             result = create_task_result(outcome.task)
-        about = {**result.get("_meta", {}), meta.SERVER_INFO: dict(self.offer.server_info)}
+        about = {
+            **result.get("_meta", {}),
+            meta.SERVER_INFO: dict(self.methods_offered.server_info),
+        }
         return {**result, "_meta": about}
 
     def refusal(self, error: ProtocolError) -> ProtocolError:
@@ -100,7 +105,7 @@ class Revision20260728(Revision):
     def _discover(self) -> Any:
         """`server/discover`, built once."""
         # Exactly {}: one client reads any other settings object as "no tasks".
-        capabilities = {**self.offer.capabilities(), "extensions": {EXTENSION: {}}}
+        capabilities = {**self.methods_offered.capabilities(), "extensions": {EXTENSION: {}}}
         outcome = Complete(
             {
                 "supportedVersions": list(SUPPORTED),

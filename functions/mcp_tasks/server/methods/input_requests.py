@@ -1,0 +1,29 @@
+"""Questions as `InputRequests` (mrtr.mdx, "InputRequests"): on the wire, a question is a request,
+of those that servers used to send themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...tasks.questions import FormQuestion, Question, SamplingQuestion, UrlQuestion
+
+
+def input_requests(questions: Mapping[str, Question]) -> dict[str, Any]:
+    """Questions by key."""
+    return {key: input_request(question) for key, question in questions.items()}
+
+
+def input_request(question: Question) -> dict[str, Any]:
+    """`elicitation/create`, `sampling/createMessage` or `roots/list`."""
+    match question:
+        case FormQuestion(message, schema):
+            params = {"mode": "form", "message": message, "requestedSchema": schema}
+            return {"method": "elicitation/create", "params": params}
+        case UrlQuestion(message, url):
+            params = {"mode": "url", "message": message, "url": url}
+            return {"method": "elicitation/create", "params": params}
+        case SamplingQuestion(params):
+            return {"method": "sampling/createMessage", "params": params}
+    return {"method": "roots/list"}

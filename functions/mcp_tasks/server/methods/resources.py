@@ -1,0 +1,57 @@
+"""`resources/read` (server/resources.mdx, "Reading Resources")."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from aws_lambda_powertools import Logger
+
+from ...protocol.errors import invalid_params
+from ...registry.catalogue import Catalogue
+from ..call import Call, Complete, InputNeeded, Method, Outcome, ResourceNotFound
+from ..running import guarded
+from .multi_round_trip import MultiRoundTrip
+
+MAX_URI: Final = 2048
+"""Characters: every template is tried on every URI."""
+
+logger = Logger()
+
+
+def read_resource(catalogue: Catalogue, rounds: MultiRoundTrip) -> Method:
+    """The method `resources/read`."""
+
+    def answer(call: Call) -> Outcome:
+        uri = call.params.get("uri")
+        if not isinstance(uri, str):
+            raise invalid_params("params.uri must be a string")
+        found = catalogue.resource(uri) if len(uri) <= MAX_URI else None
+        if found is None:
+            raise ResourceNotFound(uri[:MAX_URI])
+        entry, variables = found
+        logger.append_keys(resource=entry.name)
+
+        from ...registry.asking import ToolError
+        from ...registry.resource import NotFound
+
+        @guarded("resource", NotFound, ToolError)
+        def read(context: Any) -> list[dict[str, Any]]:
+            return entry.load().read(uri, variables, context)
+
+        try:
+            contents = rounds.run(call, uri, None, read)
+        except NotFound:
+            raise ResourceNotFound(uri) from None
+        except ToolError as error:
+            raise invalid_params(str(error)) from None
+        if isinstance(contents, InputNeeded):
+            return contents
+        # caching.mdx, "Cache Key": what depends on answers must not be cached.
+        answered = call.answers is not None or call.state is not None
+        return Complete(
+            {"contents": contents},
+            fresh_ms=0 if answered else entry.fresh_ms,
+            cache_scope="private" if answered else entry.cache_scope,
+        )
+
+    return answer

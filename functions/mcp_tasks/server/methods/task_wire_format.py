@@ -1,0 +1,48 @@
+"""How the core's tasks look on the wire of the tasks extension (tasks.md, "Tasks").
+
+The same shapes are answered to polls, pushed to those who listen, and put onto the event bus.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ...tasks.state import Status
+from ...tasks.task import Task, iso
+from .input_requests import input_requests
+
+EXTENSION: Final = "io.modelcontextprotocol/tasks"
+
+REQUIRED: Final[dict[str, Any]] = {"extensions": {EXTENSION: {}}}
+"""What a client has to declare ("Capability Negotiation")."""
+
+
+def create_task_result(task: Task) -> dict[str, Any]:
+    """`CreateTaskResult`, flat ("Task Creation"); the only result with this type."""
+    return {"resultType": "task", **task_fields(task, task.created_at)}
+
+
+def detailed_task(task: Task, now: int) -> dict[str, Any]:
+    """`DetailedTask`: the task, and what its status adds to it ("Task Status")."""
+    fields = task_fields(task, now)
+    if task.status is Status.INPUT_REQUIRED:
+        fields["inputRequests"] = input_requests(task.outstanding)
+    elif task.status is Status.COMPLETED:
+        # "The result type of the original request": on this wire every result has a resultType.
+        fields["result"] = {"resultType": "complete", **(task.result or {})}
+    elif task.status is Status.FAILED:
+        fields["error"] = task.error
+    return fields
+
+
+def task_fields(task: Task, now: int) -> dict[str, Any]:
+    """`Task` ("Tasks")."""
+    fields: dict[str, Any] = {"taskId": task.task_id, "status": task.status.value}
+    if task.status_message is not None:
+        fields["statusMessage"] = task.status_message
+    return fields | {
+        "createdAt": iso(task.created_at),
+        "lastUpdatedAt": iso(task.last_updated_at),
+        "ttlMs": task.ttl_ms,
+        "pollIntervalMs": task.poll_after(now),
+    }

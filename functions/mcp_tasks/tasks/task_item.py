@@ -1,0 +1,130 @@
+"""A task as an item of the table, and back.
+
+Each item carries the version of its shape. Functions of two versions of this code work on the same
+items while one replaces the other, and a task may wait for weeks: a reader takes the version before
+its own as well, and the one after it, which a deployment has written that was rolled back. So a
+version only adds attributes, or leaves out what no reader of the version before it needs.
+
+    3   a revision, and questions of all kinds
+    4   reconcileAt, reconcileShard and silenceMs; a result may be kept elsewhere (resultPayload)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..aws.dynamodb_values import from_attribute, to_attribute
+from ..payloads.pointer import PayloadPointer
+from .questions import Ask, Kind, question
+from .reconcile_schedule import FIRST_MS, UNKNOWN_SILENCE_MS, shard_of
+from .state import Status
+from .task import Task
+
+SCHEMA_VERSION: Final = 4
+READABLE: Final = frozenset({SCHEMA_VERSION - 1, SCHEMA_VERSION, SCHEMA_VERSION + 1})
+
+KEPT_MS: Final = 24 * 3600 * 1000
+"""How long an expired item is kept at least: whatever still runs for it is found by it."""
+
+
+class UnreadableRow(ValueError):
+    """The row is of a version that this code does not read; the message says of which."""
+
+
+def item_of(task: Task) -> dict[str, Any]:
+    """A new task in DynamoDB's notation. `expiresAt`, in seconds, is the table's time-to-live
+    attribute.
+    """
+    row: dict[str, Any] = {
+        "taskId": task.task_id,
+        "schemaVersion": SCHEMA_VERSION,
+        "tool": task.tool,
+        "principal": task.principal,
+        "status": task.status.value,
+        "createdAt": task.created_at,
+        "lastUpdatedAt": task.last_updated_at,
+        "ttlMs": task.ttl_ms,
+        "expiresAtMs": task.expires_at,
+        "expiresAt": (task.expires_at + KEPT_MS) // 1000,
+        "pollIntervalMs": task.poll_interval_ms,
+        "stateMachineArn": task.state_machine_arn,
+        "accepts": {kind.value: True for kind in sorted(task.accepts)},
+        "input": task.input,
+        "asks": {},
+        "inputRevision": 0,
+        "revision": task.revision,
+        "reconcileShard": shard_of(task.task_id),
+        "reconcileAt": task.created_at + FIRST_MS,
+        "silenceMs": task.silence_ms,
+    }
+    return {name: to_attribute(value) for name, value in row.items()}
+
+
+def task_of(item: Mapping[str, Any]) -> Task:
+    """An item, in DynamoDB's notation, as a task. Raises UnreadableRow."""
+    row = {name: from_attribute(value) for name, value in item.items()}
+    if row["schemaVersion"] not in READABLE:
+        raise UnreadableRow(f"a row of version {row['schemaVersion']}")
+    payload = row.get("resultPayload")
+    return Task(
+        task_id=row["taskId"],
+        tool=row["tool"],
+        principal=row["principal"],
+        status=Status(row["status"]),
+        created_at=row["createdAt"],
+        last_updated_at=row["lastUpdatedAt"],
+        ttl_ms=row["ttlMs"],
+        poll_interval_ms=row["pollIntervalMs"],
+        state_machine_arn=row["stateMachineArn"],
+        accepts=frozenset(map(Kind, row["accepts"])),
+        input=row.get("input"),
+        status_message=row.get("statusMessage"),
+        asks={
+            ask_id: _ask(ask_id, ask)
+            for ask_id, ask in row.get("asks", {}).items()
+            if "delivered" not in ask
+        },
+        input_revision=row["inputRevision"],
+        revision=revision_of(item),
+        tool_error=row.get("toolError"),
+        result=_json(row.get("result")),
+        result_payload=None if payload is None else PayloadPointer(**payload),
+        error=_json(row.get("error")),
+        reconcile_at=row.get("reconcileAt"),
+        silence_ms=row.get("silenceMs", UNKNOWN_SILENCE_MS),
+    )
+
+
+def revision_of(item: Mapping[str, Any]) -> int:
+    """The revision of a row in DynamoDB's notation."""
+    return int(item["revision"]["N"])
+
+
+def ask_attributes(ask: Ask) -> dict[str, Any]:
+    """A new ask, as a task's row holds it."""
+    return {
+        "token": ask.token,
+        "names": ask.names,
+        "questions": {
+            key: json.dumps(question.as_json()) for key, question in ask.questions.items()
+        },
+        "answers": {},
+        **({} if ask.room is None else {"room": ask.room}),
+    }
+
+
+def _ask(ask_id: str, row: Mapping[str, Any]) -> Ask:
+    return Ask(
+        id=ask_id,
+        token=row["token"],
+        names=dict(row["names"]),
+        questions={key: question(json.loads(text)) for key, text in row["questions"].items()},
+        answers={key: json.loads(text) for key, text in row["answers"].items()},
+        room=row.get("room"),
+    )
+
+
+def _json(text: str | None) -> dict[str, Any] | None:
+    return None if text is None else json.loads(text)

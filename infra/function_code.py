@@ -1,0 +1,69 @@
+"""What all functions share: their code, their runtime, a log group and a role of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from aws_cdk import Duration
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from .cdk_nag_findings import acknowledge
+from .encryption import Encryption
+from .log_groups import log_group
+from .profile import Profile
+
+
+class FunctionCode:
+    """The bundle, from which every function takes its handler."""
+
+    def __init__(self, folder: Path, profile: Profile, encryption: Encryption) -> None:
+        self._code = lambda_.Code.from_asset(str(folder))
+        self._profile = profile
+        self.encryption = encryption
+
+    def function(
+        self,
+        scope: Construct,
+        handler: str,
+        *,
+        description: str,
+        environment: Mapping[str, str],
+        timeout: Duration,
+        memory_mb: int = 512,
+    ) -> lambda_.Function:
+        """A function of the bundle's `<handler>/handler.py`, which may do nothing but log."""
+        logs = log_group(scope, "Logs", self.encryption)
+        role = iam.Role(scope, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        logs.grant_write(role)
+        function = lambda_.Function(
+            scope,
+            "Function",
+            description=description,
+            code=self._code,
+            handler=f"{handler}.handler.handler",
+            runtime=lambda_.Runtime.PYTHON_3_13,
+            architecture=lambda_.Architecture.ARM_64,
+            timeout=timeout,
+            memory_size=memory_mb,
+            role=role,
+            log_group=logs,
+            reserved_concurrent_executions=self._profile.reserved_concurrency,
+            environment={
+                "POWERTOOLS_SERVICE_NAME": handler,
+                # One line per request; never the event, which holds arguments and answers.
+                "POWERTOOLS_LOGGER_LOG_EVENT": "false",
+                **environment,
+            },
+            # Lambda decrypts it by a grant that it makes for the role itself.
+            environment_encryption=self.encryption.key,
+        )
+        acknowledge(
+            function,
+            "AwsSolutions-L1",
+            "Python 3.13, for which the dependencies are locked and built; the next version is a "
+            "change of both",
+        )
+        return function

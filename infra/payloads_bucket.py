@@ -1,0 +1,84 @@
+"""The bucket for what is too large for a task's row and for Step Functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from aws_cdk import Duration, RemovalPolicy, Stack
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from .cdk_nag_findings import acknowledge, acknowledge_wildcard
+from .encryption import Encryption
+from .grants import allow, role_of
+
+LONGER: Final = timedelta(days=2)
+"""What an object is kept for beyond the longest task: its task may be a day old when it is written,
+S3 counts from midnight to midnight, and a row's last day is for the sweeper."""
+
+
+class PayloadsBucket(Construct):
+    """A private bucket that forgets, whose keys are `<tool>/<task id>/<random>`.
+
+    It stays when the stack goes, because S3 removes only empty buckets, and a function that empties
+    one for CloudFormation would have more rights than all others here. Its objects expire.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, encryption: Encryption, max_ttl: timedelta
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self._encryption = encryption
+        self._bucket = s3.Bucket(
+            self,
+            "Bucket",
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            lifecycle_rules=[
+                s3.LifecycleRule(
+                    id="Forget",
+                    expiration=Duration.days((max_ttl + LONGER).days),
+                    abort_incomplete_multipart_upload_after=Duration.days(1),
+                )
+            ],
+            # A stack that fails to come up leaves nothing behind.
+            removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+            **encryption.of_a_bucket,
+        )
+        acknowledge(
+            self._bucket,
+            "AwsSolutions-S1",
+            "Server access logs need a bucket of their own, which would outlive the stack as well; "
+            "who may read what is in the functions' roles, and CloudTrail can log the rest",
+        )
+
+    @property
+    def name(self) -> str:
+        """The bucket's name."""
+        return self._bucket.bucket_name
+
+    def allow(self, function: lambda_.Function, actions: Sequence[str], prefix: str) -> None:
+        """Allow actions on objects, for instance `s3:GetObject`, whose keys begin with `prefix`.
+
+        With all objects comes the right to learn that one is not there: S3 tells only those who may
+        list the bucket, and says AccessDenied to others (S3 API reference, "GetObject",
+        "Permissions").
+        """
+        resource = Stack.of(self).format_arn(
+            service="s3",
+            region="",
+            account="",
+            resource=self.name,
+            resource_name=f"{prefix}*",
+        )
+        allow(function, actions, [resource])
+        acknowledge_wildcard(
+            role_of(function), resource, "Keys end in a task's id and 128 random bits"
+        )
+        self._encryption.allow_using_objects(function)
+        if not prefix:
+            allow(function, ["s3:ListBucket"], [self._bucket.bucket_arn])

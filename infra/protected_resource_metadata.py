@@ -1,0 +1,68 @@
+"""Where a client learns who issues access tokens for this server (RFC 9728)."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from aws_cdk import aws_apigateway as apigateway
+
+from .auth import OAuth
+from .cdk_nag_findings import acknowledge
+
+WELL_KNOWN: Final = (".well-known", "oauth-protected-resource")
+PATH: Final = f"/{'/'.join(WELL_KNOWN)}/mcp"
+"""RFC 9728, section 3.1: the well-known string stands before the resource's own path. A client that
+was not told asks there first, and then without that path (authorization/index.mdx)."""
+HEADERS: Final = {
+    "Cache-Control": "public, max-age=3600",
+    # Anybody may read it, also a page in a browser (RFC 9728 leaves it open; RFC 8414 does not).
+    "Access-Control-Allow-Origin": "*",
+}
+
+
+def serve_metadata(api: apigateway.RestApi, url: str, name: str, oauth: OAuth) -> None:
+    """Describe the endpoint at the well-known paths, without a function and to everybody.
+
+    The document is the gateway's own answer, whose templates give `$` and `#` a meaning: no value
+    may hold either (`infra.auth`).
+    """
+    document = {
+        "resource": url,
+        "authorization_servers": [oauth.issuer],
+        "bearer_methods_supported": ["header"],
+        "resource_name": name,
+    }
+    if oauth.scopes:  # section 3.2: what has no values must be left out
+        document["scopes_supported"] = list(oauth.scopes)
+    resource = api.root
+    for part in WELL_KNOWN:
+        resource = resource.add_resource(part)
+    for place in (resource, resource.add_resource("mcp")):
+        method = place.add_method(
+            "GET",
+            apigateway.MockIntegration(
+                request_templates={"application/json": '{"statusCode": 200}'},
+                passthrough_behavior=apigateway.PassthroughBehavior.NEVER,
+                integration_responses=[
+                    apigateway.IntegrationResponse(
+                        status_code="200",
+                        response_parameters={
+                            f"method.response.header.{name}": f"'{value}'"
+                            for name, value in HEADERS.items()
+                        },
+                        response_templates={"application/json": json.dumps(document)},
+                    )
+                ],
+            ),
+            method_responses=[
+                apigateway.MethodResponse(
+                    status_code="200",
+                    response_parameters={
+                        f"method.response.header.{name}": True for name in HEADERS
+                    },
+                )
+            ],
+        )
+        for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
+            acknowledge(method, rule, "Says where tokens come from, to those who have none yet")

@@ -1,0 +1,135 @@
+"""The commands behind the Makefile: `python -m local <command>`.
+
+prepare [--tests]          install what the other commands need
+up [--tools F] [--port N]  the stack on an emulator, left running
+   [--streaming true]      and a gateway that streams in front of it
+   [-c KEY=VALUE ...]      with choices of `infra.app`
+down                       stop it
+demo                       the stack on an emulator of its own, driven by a client, and stopped
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from . import emulator, gateway_process
+from .console import CommandError, fail, say, step
+from .deployment import deploy
+from .environment import ROOT, STATE, prepare, python
+
+ENDPOINT = STATE / "endpoint"
+
+
+def up(tools: Path, port: int | None, streaming: bool, context: dict[str, str]) -> int:
+    """Deploy to an emulator and leave it running; a second time, deploy what changed."""
+    if streaming and context.get("auth") == "iam":
+        return fail("auth=iam: only the emulator itself checks signatures; leave STREAMING out")
+    prepare()
+    with step("starting the emulator"):
+        running = emulator.start("up", port)
+    gateway = gateway_process.find("up")
+    if gateway is not None and not streaming:
+        gateway.stop()
+    try:
+        gateway_port = gateway_process.choose_port("up")
+        if streaming:
+            context = {"url": gateway_process.url_of(gateway_port), **context}
+        stack = deploy(running, tools, context=context)
+        url, processes = stack.url, f"the emulator, process {running.pid}"
+        if streaming:
+            with step("starting the gateway"):
+                gateway = gateway_process.start(stack, gateway_port)
+            url, processes = gateway.url, f"{processes}, and the gateway, process {gateway.pid}"
+    except CommandError as error:
+        return fail(f"{error}\nThe emulator still runs; `make down` stops it.")
+    ENDPOINT.write_text(f"{url}\n")
+    say(f"\nMCP endpoint: {url}  (also in {ENDPOINT.relative_to(ROOT)})")
+    say(f"Running: {processes}; `make down` stops {'both' if streaming else 'it'}")
+    return 0
+
+
+def down() -> int:
+    """Stop what `up` left running."""
+    ENDPOINT.unlink(missing_ok=True)
+    gateway = gateway_process.find("up")
+    if gateway is not None:
+        gateway.stop()
+        say(f"Stopped the gateway, process {gateway.pid}.")
+    running = emulator.find("up")
+    if running is None:
+        if gateway is None:
+            say("Nothing is running.")
+        return 0
+    running.stop()
+    say(f"Stopped the emulator, process {running.pid}.")
+    return 0
+
+
+def demo(arguments: list[str]) -> int:
+    """Show it all, and leave nothing running."""
+    start = time.monotonic()
+    prepare()
+    with step("starting the emulator"):
+        running = emulator.start("demo")
+    gateway = None
+    try:
+        stack = deploy(running, ROOT / "functions" / "tools")
+        with step("starting the gateway that streams"):
+            gateway = gateway_process.start(stack)
+        say(f"\nReady after {time.monotonic() - start:.0f} s\n")
+        client: list[str | Path] = [python(), "-m", "local.demo", stack.url]
+        client += ["--streaming", gateway.url, *arguments]
+        return subprocess.run(client, cwd=ROOT, check=False).returncode
+    finally:
+        if gateway is not None:
+            gateway.stop()
+        running.stop()
+        say("Stopped the emulator; nothing is left running.")
+
+
+def _choice(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not separator:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
+    return key, value
+
+
+def main() -> int:
+    """Run one command."""
+    parser = argparse.ArgumentParser(prog="python -m local")
+    commands = parser.add_subparsers(dest="command", required=True)
+    prepare_parser = commands.add_parser("prepare")
+    prepare_parser.add_argument("--tests", action="store_true")
+    up_parser = commands.add_parser("up")
+    up_parser.add_argument("--tools", type=Path, default=ROOT / "functions" / "tools")
+    up_parser.add_argument("--port", type=int)
+    up_parser.add_argument("--streaming", choices=["true", "false"], default="false")
+    up_parser.add_argument("-c", dest="context", type=_choice, action="append", default=[])
+    commands.add_parser("down")
+    demo_parser = commands.add_parser("demo")
+    demo_parser.add_argument("--ask", action="store_true", help="answer the questions yourself")
+    options = parser.parse_args()
+    try:
+        match options.command:
+            case "prepare":
+                prepare(options.tests)
+                return 0
+            case "up":
+                streaming = options.streaming == "true"
+                return up(options.tools.resolve(), options.port, streaming, dict(options.context))
+            case "down":
+                return down()
+            case _:
+                return demo(["--ask"] if options.ask else [])
+    except CommandError as error:
+        return fail(error)
+    except KeyboardInterrupt:
+        return fail("interrupted")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

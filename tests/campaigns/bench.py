@@ -1,0 +1,221 @@
+"""How fast the deployed stack answers on the emulator: `make bench`.
+
+Warm requests over one kept-alive connection, one after the other; the way of a change from its row
+to a client that listens; and the cold start of the API function as CPU time of its imports. The
+machine is noisy: compare figures of one run only. The emulator's own overhead is the first line, a
+request that no function answers.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlsplit
+
+from infra.bundle import ROOT, bundled
+from infra.profile import LOCAL
+from infra.tool_discovery import discover
+from local import emulator as emulators
+from local.deployment import LocalStack, deploy
+from local.gateway import Gateway, deployed
+from tests.integration.aws import client_of
+from tests.integration.client import Client, accept
+from tests.integration.listening import Listen
+from tests.limits import RAISED
+
+TOOLS = ROOT / "functions" / "tools"
+WARM_UP, REQUESTS, CREATES = 30, 300, 60
+FOLLOWED, ANSWER_EVERY = 20, 0.25
+"""Tasks that one listen follows, and the seconds between two of their beginnings."""
+TARGETS = {
+    "tasks/get": 25.0,
+    "tools/call, creates a task": 60.0,
+    "listen: acknowledged": 300.0,
+    "listen: from the row to the client": 1000.0,
+}
+"""Milliseconds, at the median."""
+
+COLD = """
+import os, time
+os.environ.update(TASKS_TABLE="t", MAILBOXES_TABLE="m", CALLERS_TABLE="c", AUTH="none",
+                  STATE_MACHINE_PREFIX="arn:", CELL="c1", SERVER_NAME="s", SERVER_VERSION="1",
+                  AWS_DEFAULT_REGION="us-east-1", AWS_ACCESS_KEY_ID="x",
+                  AWS_SECRET_ACCESS_KEY="x", POWERTOOLS_SERVICE_NAME="api")
+before = time.process_time()
+import api.handler
+print((time.process_time() - before) * 1000)
+"""
+
+
+class Connection:
+    """One HTTP connection to the endpoint, kept alive."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._path = parts.path
+        self._http = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+        self._client = Client(url)
+
+    def send(self, method: str, params: dict[str, object] | None = None) -> dict[str, object]:
+        """Send a request and return its result."""
+        result: dict[str, object] = self.exchange(method, params)["result"]
+        return result
+
+    def exchange(self, method: str, params: dict[str, object] | None = None) -> dict[str, Any]:
+        """Send a request and return the message that answers it."""
+        body, headers = self._client.compose(method, params)
+        self._http.request(
+            "POST", self._path, body, {"Content-Type": "application/json", **headers}
+        )
+        message: dict[str, Any] = json.loads(self._http.getresponse().read())
+        return message
+
+    def health(self) -> None:
+        """A request that the emulator answers itself."""
+        self._http.request("GET", "/_ministack/health")
+        self._http.getresponse().read()
+
+
+def milliseconds(what: Callable[[], object], times: int) -> list[float]:
+    """The time of each of `times` calls."""
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        what()
+        taken.append((time.perf_counter() - start) * 1000)
+    return sorted(taken)
+
+
+def measure(stack: LocalStack) -> dict[str, list[float]]:
+    """All warm figures."""
+    connection = Connection(stack.url)
+    arguments = {"monthly": 1, "years": 1, "share_of_stocks": 0.5, "runs": 100}
+    call: dict[str, object] = {"name": "simulate_savings", "arguments": arguments}
+    task = connection.send("tools/call", call)
+    get = {"taskId": task["taskId"]}
+    warm = {
+        "emulator alone": (connection.health, REQUESTS),
+        "server/discover": (lambda: connection.send("server/discover"), REQUESTS),
+        "tools/list": (lambda: connection.send("tools/list"), REQUESTS),
+        "tools/call, within the request": (
+            lambda: connection.send("tools/call", {"name": "greet", "arguments": {"name": "x"}}),
+            REQUESTS,
+        ),
+        "resources/read": (
+            lambda: connection.send("resources/read", {"uri": "savings://assumptions"}),
+            REQUESTS,
+        ),
+        "tasks/get": (lambda: connection.send("tasks/get", get), REQUESTS),
+    }
+    figures = {}
+    for name, (request, times) in warm.items():
+        milliseconds(request, WARM_UP)
+        figures[name] = milliseconds(request, times)
+    # A task runs while the next is created; waiting for its end keeps it out of the next figure.
+    creates = []
+    for _ in range(CREATES):
+        start = time.perf_counter()
+        task = connection.send("tools/call", call)
+        creates.append((time.perf_counter() - start) * 1000)
+        while connection.send("tasks/get", {"taskId": task["taskId"]})["status"] == "working":
+            time.sleep(0.02)
+    figures["tools/call, creates a task"] = sorted(creates)
+    return figures
+
+
+def unknown(stack: LocalStack) -> dict[str, list[float]]:
+    """Polls of a task that is somebody else's and of one that never was, in turn.
+
+    Whoever could tell them apart by time would learn that a task exists.
+    """
+    connection = Connection(stack.url)
+    arguments = {"monthly": 1, "years": 1, "share_of_stocks": 0.5, "runs": 100}
+    call: dict[str, object] = {"name": "simulate_savings", "arguments": arguments}
+    task_id = str(connection.send("tools/call", call)["taskId"])
+    while connection.send("tasks/get", {"taskId": task_id})["status"] == "working":
+        time.sleep(0.02)
+    client_of(stack.emulator)("dynamodb").update_item(
+        TableName=stack.outputs["TasksTable"],
+        Key={"taskId": {"S": task_id}},
+        UpdateExpression="SET principal = :other",
+        ExpressionAttributeValues={":other": {"S": "somebody"}},
+    )
+    figures: dict[str, list[float]] = {}
+    ids = {"not yours": task_id, "never was": f"c1-{'f' * 32}"}
+    for _ in range(REQUESTS):
+        for name, asked in ids.items():
+            start = time.perf_counter()
+            error = connection.exchange("tasks/get", {"taskId": asked})["error"]
+            taken = (time.perf_counter() - start) * 1000
+            figures.setdefault(f"tasks/get, {name}", []).append(taken)
+            assert error["code"] == -32602
+    return {name: sorted(found) for name, found in figures.items()}
+
+
+def push(stack: LocalStack) -> dict[str, list[float]]:
+    """How long a listen waits for its acknowledgement, and each change until it is told.
+
+    The tasks wait for an answer until the listen has begun.
+    """
+    with Gateway(deployed(stack, client_of(stack.emulator))) as gateway:
+        client = Client(gateway.url)
+        task_ids = []
+        for _ in range(FOLLOWED):
+            task_ids.append(client.start("simulate_savings", monthly=1, years=1, runs=1000))
+            client.until_asked(task_ids[-1], "answer")
+        listen = Listen(client, task_ids)
+        with ThreadPoolExecutor(1) as pool:
+            ended = pool.submit(listen.run)
+            for task_id in task_ids:
+                time.sleep(ANSWER_EVERY)
+                (key,) = client.get(task_id)["inputRequests"]
+                client.update(task_id, {key: accept(share_of_stocks=0.5)})
+            ended.result()
+        again = [Listen(client, task_ids).run().acknowledged_after for _ in range(10)]
+    delays = [heard.delay for heard in listen.heard if heard.delay is not None]
+    return {
+        "listen: acknowledged": sorted(1000 * s for s in [listen.acknowledged_after, *again]),
+        # But for the states in which the tasks were found.
+        "listen: from the row to the client": sorted(1000 * s for s in delays[FOLLOWED:]),
+    }
+
+
+def cold_start() -> list[float]:
+    """CPU milliseconds of the API function's imports and set-up, in fresh processes."""
+    command = [sys.executable, "-c", COLD]
+    with bundled(discover(TOOLS), TOOLS, LOCAL.target) as bundle:
+        environment = {**os.environ, "PYTHONPATH": os.fspath(bundle)}
+        return sorted(
+            float(subprocess.check_output(command, env=environment, cwd=bundle)) for _ in range(9)
+        )
+
+
+def main() -> int:
+    """Print the figures; the exit code tells whether the targets were met."""
+    running = emulators.start("bench")
+    try:
+        stack = deploy(running, TOOLS, context=RAISED)
+        figures = {**measure(stack), **unknown(stack), **push(stack)}
+    finally:
+        running.stop()
+    figures["cold start of the API (CPU)"] = cold_start()
+    print(f"\n{'milliseconds':34}{'p50':>8}{'p95':>8}{'target p50':>12}")
+    missed = 0
+    for name, taken in figures.items():
+        p50, p95 = statistics.median(taken), taken[int(len(taken) * 0.95)]
+        target = TARGETS.get(name)
+        missed += target is not None and p50 > target
+        print(f"{name:34}{p50:8.1f}{p95:8.1f}{target or '':>12}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

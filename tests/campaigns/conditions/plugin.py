@@ -1,0 +1,79 @@
+"""A pytest plugin that takes one condition out of the requests to DynamoDB, or notes all there are.
+
+WITHOUT="rows.create: attribute_not_exists(taskId)" pytest -p tests.campaigns.conditions.plugin ...
+NOTED=file pytest -p tests.campaigns.conditions.plugin ...
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from botocore.client import BaseClient
+
+from tests.campaigns.conditions.table import clauses
+
+TASKS: Final = str(Path("mcp_tasks") / "tasks") + os.sep
+ALWAYS: Final = "(attribute_exists(anything) OR attribute_not_exists(anything))"
+HELPERS: Final = frozenset({"_update", "_end", "_take", "_write", "_drop", "_make_room"})
+"""Methods that write for others, which are the ones to name."""
+
+_make_api_call = BaseClient._make_api_call  # type: ignore[attr-defined]
+_without = os.environ.get("WITHOUT", "")
+_noted: set[str] = set()
+
+
+def make_api_call(client: Any, operation: str, request: dict[str, Any]) -> Any:
+    """Make a call, with one condition less if it is the one."""
+    if "ConditionExpression" in request:
+        method = _method()
+        whole = request["ConditionExpression"]
+        kept = []
+        for clause in clauses(whole):
+            name = f"{method}: {clause}"
+            _noted.add(name)
+            kept.append(ALWAYS if name == _without else clause)
+        if ALWAYS in kept:
+            request = {**request, "ConditionExpression": " AND ".join(kept)}
+            _leave_out_unused(request)
+    return _make_api_call(client, operation, request)
+
+
+def _method() -> str:
+    """The method of mcp_tasks.tasks that makes the call, apart from helpers within the module."""
+    found = "?"
+    frame = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if TASKS in code.co_filename:
+            found = f"{Path(code.co_filename).stem}.{code.co_name}"
+            if code.co_name not in HELPERS:
+                return found
+        frame = frame.f_back  # type: ignore[assignment]
+    return found
+
+
+def _leave_out_unused(request: dict[str, Any]) -> None:
+    """DynamoDB refuses names and values that no expression uses."""
+    text = " ".join(v for k, v in request.items() if k.endswith("Expression"))
+    used = set(re.findall(r"[#:]\w+", text))
+    for key in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
+        if key in request:
+            kept = {name: value for name, value in request[key].items() if name in used}
+            request.pop(key)
+            if kept:
+                request[key] = kept
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _mutated() -> Iterator[None]:
+    BaseClient._make_api_call = make_api_call  # type: ignore[attr-defined]
+    yield
+    BaseClient._make_api_call = _make_api_call  # type: ignore[attr-defined]
+    if "NOTED" in os.environ:
+        Path(os.environ["NOTED"]).write_text("\n".join(sorted(_noted)), encoding="utf-8")

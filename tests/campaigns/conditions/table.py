@@ -1,0 +1,393 @@
+"""Every condition of every conditional write, and the test that notices its removal.
+
+A condition is one clause of a write's ConditionExpression, as the request carries it, and the
+method that makes the write. `make mutations` removes one at a time and runs its test, which has to
+fail.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One clause of one method's write."""
+
+    method: str
+    """`module.method`, of mcp_tasks.tasks."""
+    clause: str
+    race: str
+    test: str
+    """The id of a test in tests/unit."""
+
+    @property
+    def name(self) -> str:
+        """How `make mutations` calls it."""
+        return f"{self.method}: {self.clause}"
+
+
+def clauses(expression: str) -> Iterator[str]:
+    """The clauses of an expression: what AND combines, outside of brackets."""
+    depth, clause = 0, ""
+    for part in re.split(r"(\(|\)| AND )", expression):
+        if part == " AND " and depth == 0:
+            yield clause
+            clause = ""
+            continue
+        depth += {"(": 1, ")": -1}.get(part, 0)
+        clause += part
+    yield clause
+
+
+WRITERS: Final = {
+    "idempotency": {"claim", "release"},
+    "quotas": {"_write", "_make_room", "_drop"},
+    "task_table": {
+        *("create", "report", "explain", "ask", "answer", "close", "delivered"),
+        *("_end", "_update", "claim", "put_off", "settled"),
+    },
+}
+"""The functions that make conditional writes, by module of mcp_tasks.tasks."""
+
+CONDITIONS: Final = (
+    Condition(
+        "idempotency.claim",
+        "attribute_not_exists(pk) OR expiresAtMs <= :expired",
+        "two calls with one key at once; one of them makes the task",
+        "tasks/test_idempotency.py::test_a_key_stands_for_its_first_task",
+    ),
+    Condition(
+        "idempotency.release",
+        "taskId = :task",
+        "the key expired, and stands for a newer task",
+        "tasks/test_idempotency.py::test_a_key_that_stands_for_a_newer_task_is_kept",
+    ),
+    Condition(
+        "quotas.release_listen",
+        "attribute_exists(#open)",
+        "the item expired since it was read; none that holds nothing is made",
+        "tasks/test_quotas.py::test_a_listen_that_took_no_place_gives_none_back[no item]",
+    ),
+    Condition(
+        "quotas.release_task",
+        "attribute_exists(#open)",
+        "the item expired since it was read; none that holds nothing is made",
+        "tasks/test_quotas.py::test_the_place_of_a_task_that_was_not_written_is_given_back",
+    ),
+    Condition(
+        "quotas.acquire_listen",
+        "attribute_exists(#open)",
+        "the item expired since it was read; none that holds nothing is made",
+        "tasks/test_quotas.py::test_so_many_listens_and_no_more",
+    ),
+    Condition(
+        "quotas.acquire_listen",
+        "attribute_not_exists(#open)",
+        "two calls are a caller's first; the second must not take the first's place away",
+        "tasks/test_quotas.py::test_two_listens_are_a_callers_first_at_once",
+    ),
+    Condition(
+        "quotas.acquire_listen",
+        "size(#open) < :most",
+        "two take the last place at once",
+        "tasks/test_quotas.py::test_so_many_listens_and_no_more",
+    ),
+    Condition(
+        "quotas.acquire_task",
+        "#tat <= :latest",
+        "two use up the last of a minute at once",
+        "tasks/test_quotas.py::test_two_take_the_last_of_a_minute_at_once",
+    ),
+    Condition(
+        "quotas.acquire_task",
+        "#tat > :now",
+        "the clock has caught up: the pace begins anew",
+        "tasks/test_quotas.py::test_a_caller_who_was_ahead_is_new_again",
+    ),
+    Condition(
+        "quotas.acquire_task",
+        "(attribute_not_exists(#tat) OR #tat <= :now)",
+        "another went ahead of the clock at the same moment",
+        "tasks/test_quotas.py::test_a_callers_first_place_without_a_limit_of_tasks",
+    ),
+    Condition(
+        "quotas.acquire_task",
+        "attribute_exists(#open)",
+        "the item expired since it was read; none that holds nothing is made",
+        "tasks/test_quotas.py::test_so_many_places_and_no_more",
+    ),
+    Condition(
+        "quotas.acquire_task",
+        "attribute_not_exists(#open)",
+        "two calls are a caller's first; the second must not take the first's place away",
+        "tasks/test_quotas.py::test_two_take_a_callers_first_place_at_once",
+    ),
+    Condition(
+        "quotas.acquire_task",
+        "size(#open) < :most",
+        "two take the last place at once",
+        "tasks/test_quotas.py::test_so_many_places_and_no_more",
+    ),
+    Condition(
+        "task_table.answer",
+        "#status IN (:input_required)",
+        "the task ended, or nothing is asked any more",
+        "tasks/test_task_table.py::test_a_terminal_task_never_changes[completed-answer]",
+    ),
+    Condition(
+        "task_table.answer",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "tasks/test_task_table.py::test_nothing_is_written_to_an_expired_task[answer]",
+    ),
+    Condition(
+        "task_table.answer",
+        "inputRevision = :seen",
+        "another answer, question or close came between read and write",
+        "tasks/test_task_table.py::test_two_clients_answer_different_keys_at_once",
+    ),
+    Condition(
+        "task_table.answer",
+        "lastUpdatedAt <= :at",
+        "the writer before had a clock that is ahead; a task's times must not go back",
+        "tasks/test_task_table.py::test_times_do_not_go_back_when_clocks_differ[answer]",
+    ),
+    Condition(
+        "task_table.answer",
+        "principal = :principal",
+        "none: a task of somebody else does not exist, for writes as for reads",
+        "tasks/test_task_table.py::test_only_its_principal_answers_a_task",
+    ),
+    Condition(
+        "task_table.ask",
+        "#status IN (:working, :input_required)",
+        "an end came first, or comes late or twice; a terminal task never changes",
+        "tasks/test_task_table.py::test_a_terminal_task_never_changes[completed-ask]",
+    ),
+    Condition(
+        "task_table.ask",
+        "attribute_exists(accepts.#form)",
+        "the client cannot be asked for this",
+        "tasks/test_task_table.py::test_a_client_is_asked_for_nothing_else[False-form]",
+    ),
+    Condition(
+        "task_table.ask",
+        "attribute_exists(accepts.#roots)",
+        "the client cannot be asked for this",
+        "tasks/test_task_table.py::test_a_client_is_asked_for_nothing_else[False-roots]",
+    ),
+    Condition(
+        "task_table.ask",
+        "attribute_exists(accepts.#sampling)",
+        "the client cannot be asked for this",
+        "tasks/test_task_table.py::test_a_client_is_asked_for_nothing_else[False-sampling]",
+    ),
+    Condition(
+        "task_table.ask",
+        "attribute_exists(accepts.#url)",
+        "the client cannot be asked for this",
+        "tasks/test_task_table.py::test_a_client_is_asked_for_nothing_else[False-url]",
+    ),
+    Condition(
+        "task_table.ask",
+        "attribute_not_exists(asks.#ask)",
+        "the ask was delivered twice, and answered in between",
+        "tasks/test_task_table.py::test_an_ask_delivered_twice_keeps_its_answers",
+    ),
+    Condition(
+        "task_table.ask",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "tasks/test_task_table.py::test_nothing_is_written_to_an_expired_task[ask]",
+    ),
+    Condition(
+        "task_table.ask",
+        "lastUpdatedAt <= :at",
+        "the writer before had a clock that is ahead; a task's times must not go back",
+        "tasks/test_task_table.py::test_times_do_not_go_back_when_clocks_differ[ask]",
+    ),
+    Condition(
+        "task_table.cancel",
+        "#status IN (:working, :input_required)",
+        "an end came first, or comes late or twice; a terminal task never changes",
+        "tasks/test_task_table.py::test_a_terminal_task_never_changes[completed-cancel]",
+    ),
+    Condition(
+        "task_table.cancel",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "tasks/test_task_table.py::test_nothing_is_written_to_an_expired_task[cancel]",
+    ),
+    Condition(
+        "task_table.cancel",
+        "lastUpdatedAt <= :at",
+        "the writer before had a clock that is ahead; a task's times must not go back",
+        "tasks/test_task_table.py::test_times_do_not_go_back_when_clocks_differ[cancel]",
+    ),
+    Condition(
+        "task_table.cancel",
+        "principal = :principal",
+        "none: a task of somebody else does not exist, for writes as for reads",
+        "tasks/test_task_table.py::test_only_its_principal_cancels_a_task",
+    ),
+    Condition(
+        "task_table.claim",
+        "#reconcileAt = :seen",
+        "another look at the same task; or its execution was heard to be over",
+        "tasks/test_task_table_reconcile.py::test_one_of_two_claims_the_task[4]",
+    ),
+    Condition(
+        "task_table.claim",
+        "#status IN (:working, :input_required)",
+        "a task of version 3 ended meanwhile; it must not come into the index",
+        "tasks/test_task_table_reconcile.py::test_a_claim_of_version_3_brings_back_nothing",
+    ),
+    Condition(
+        "task_table.claim",
+        "attribute_not_exists(#reconcileAt)",
+        "the same, for a row of version 3",
+        "tasks/test_task_table_reconcile.py::test_one_of_two_claims_the_task[3]",
+    ),
+    Condition(
+        "task_table.close",
+        "#status IN (:input_required)",
+        "the task ended, or nothing is asked any more",
+        "tasks/test_task_table.py::test_a_terminal_task_never_changes[completed-close]",
+    ),
+    Condition(
+        "task_table.close",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "tasks/test_task_table.py::test_nothing_is_written_to_an_expired_task[close]",
+    ),
+    Condition(
+        "task_table.close",
+        "inputRevision = :seen",
+        "another answer, question or close came between read and write",
+        "tasks/test_task_table.py::test_an_answer_that_comes_before_the_close_stands",
+    ),
+    Condition(
+        "task_table.close",
+        "lastUpdatedAt <= :at",
+        "the writer before had a clock that is ahead; a task's times must not go back",
+        "tasks/test_task_table.py::test_times_do_not_go_back_when_clocks_differ[close]",
+    ),
+    Condition(
+        "task_table.complete",
+        "#status IN (:working, :input_required)",
+        "an end came first, or comes late or twice; a terminal task never changes",
+        "tasks/test_task_table.py::test_a_terminal_task_never_changes[completed-complete]",
+    ),
+    Condition(
+        "task_table.complete",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "tasks/test_task_table.py::test_nothing_is_written_to_an_expired_task[complete]",
+    ),
+    Condition(
+        "task_table.complete",
+        "lastUpdatedAt <= :at",
+        "the writer before had a clock that is ahead; a task's times must not go back",
+        "tasks/test_task_table.py::test_times_do_not_go_back_when_clocks_differ[complete]",
+    ),
+    Condition(
+        "task_table.create",
+        "attribute_not_exists(taskId)",
+        "a create repeated after a lost answer; it must not reset what runs",
+        "tasks/test_task_table.py::test_a_create_that_is_repeated_resets_nothing",
+    ),
+    Condition(
+        "task_table.delivered",
+        "#status IN (:working, :input_required)",
+        "an end came first, or comes late or twice; a terminal task never changes",
+        "tasks/test_task_table.py::test_a_terminal_task_never_changes[completed-delivered]",
+    ),
+    Condition(
+        "task_table.delivered",
+        "attribute_exists(asks.#ask)",
+        "the ask was never there: no tombstone for it",
+        "tasks/test_task_table.py::test_an_ask_that_never_was_leaves_no_tombstone",
+    ),
+    Condition(
+        "task_table.delivered",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "tasks/test_task_table.py::test_nothing_is_written_to_an_expired_task[delivered]",
+    ),
+    Condition(
+        "task_table.expire",
+        "#status IN (:working, :input_required)",
+        "an end came first, or comes late or twice; a terminal task never changes",
+        "tasks/test_task_table.py::test_an_end_that_came_before_the_expiry_stands[completed]",
+    ),
+    Condition(
+        "task_table.expire",
+        "expiresAtMs <= :now",
+        "a clock that is ahead must not end a task before its time",
+        "tasks/test_task_table.py::test_no_task_is_ended_before_its_time",
+    ),
+    Condition(
+        "task_table.explain",
+        "#status IN (:working, :input_required)",
+        "an end came first, or comes late or twice; a terminal task never changes",
+        "tasks/test_task_table.py::test_a_terminal_task_never_changes[completed-explain]",
+    ),
+    Condition(
+        "task_table.explain",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "tasks/test_task_table.py::test_nothing_is_written_to_an_expired_task[explain]",
+    ),
+    Condition(
+        "task_table.fail",
+        "#status IN (:working, :input_required)",
+        "an end came first, or comes late or twice; a terminal task never changes",
+        "tasks/test_task_table.py::test_a_terminal_task_never_changes[completed-fail]",
+    ),
+    Condition(
+        "task_table.fail",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "tasks/test_task_table.py::test_nothing_is_written_to_an_expired_task[fail]",
+    ),
+    Condition(
+        "task_table.fail",
+        "lastUpdatedAt <= :at",
+        "the writer before had a clock that is ahead; a task's times must not go back",
+        "tasks/test_task_table.py::test_times_do_not_go_back_when_clocks_differ[fail]",
+    ),
+    Condition(
+        "task_table.put_off",
+        "#reconcileAt = :seen",
+        "code that reads the row has looked at it, or ended it, since it was found",
+        "tasks/test_task_table_reconcile.py::test_a_row_that_others_could_read_is_not_put_off[ended]",
+    ),
+    Condition(
+        "task_table.report",
+        "#status IN (:working, :input_required)",
+        "an end came first, or comes late or twice; a terminal task never changes",
+        "tasks/test_task_table.py::test_a_terminal_task_never_changes[completed-report]",
+    ),
+    Condition(
+        "task_table.report",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "tasks/test_task_table.py::test_nothing_is_written_to_an_expired_task[report]",
+    ),
+    Condition(
+        "task_table.report",
+        "lastUpdatedAt <= :at",
+        "the writer before had a clock that is ahead; a task's times must not go back",
+        "tasks/test_task_table.py::test_times_do_not_go_back_when_clocks_differ[report]",
+    ),
+    Condition(
+        "task_table.settled",
+        "#status IN (:completed, :failed, :cancelled)",
+        "the row was removed: the write would make one that holds nothing",
+        "tasks/test_task_table_reconcile.py::test_only_a_task_that_is_over_is_settled",
+    ),
+)

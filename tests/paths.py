@@ -1,0 +1,10 @@
+"""The repository's folders, for tests of any depth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+FUNCTIONS: Final = ROOT / "functions"
+EVENTS: Final = ROOT / "events"

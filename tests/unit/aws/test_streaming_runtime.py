@@ -1,0 +1,439 @@
+"""The runtime loop that streams, against a Runtime API that takes and refuses what Lambda does.
+
+Lambda developer guide: "Using the Lambda runtime API"; "Building a custom runtime", "Enabling
+response streaming".
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.runtime_api import API, STREAM_TYPE, FunctionError, Invocation, RuntimeApi
+from mcp_tasks.aws.streaming_runtime import Context, Response, StreamingHandler, serve
+from tests.paths import ROOT
+
+SECRET = "what somebody asked"
+Run = Callable[[StreamingHandler], threading.Thread]
+
+
+def loop(handler: StreamingHandler) -> threading.Thread:
+    """The loop on a thread; a process would end with it."""
+
+    def run() -> None:
+        with pytest.raises(SystemExit):
+            serve(lambda: handler)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread
+
+
+def answer(event: dict[str, Any], context: Context, response: Response) -> None:
+    response.start(200, {"Content-Type": "text/plain"})
+    response.write(b"one")
+    response.write(b"two")
+
+
+@pytest.fixture
+def api() -> Iterator[RuntimeApi]:
+    with RuntimeApi() as running:
+        yield running
+
+
+@pytest.fixture
+def run(api: RuntimeApi, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """Runs a handler on the loop, which ends with the Runtime API."""
+    threads: list[threading.Thread] = []
+    monkeypatch.setenv("AWS_LAMBDA_RUNTIME_API", api.address)
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", "of the test")  # the loop's own is taken back
+
+    def start(handler: StreamingHandler) -> threading.Thread:
+        threads.append(loop(handler))
+        return threads[-1]
+
+    yield start
+    api.close()
+    for thread in threads:
+        thread.join(5)
+
+
+def invocation(**event: Any) -> Invocation:
+    return Invocation(event, deadline_ms=int(time.time() * 1000) + 60_000)
+
+
+def body_of(answered: Invocation) -> bytes:
+    return b"".join(answered.chunks())
+
+
+def test_an_answer_has_a_status_headers_and_a_body(api: RuntimeApi, run: Run) -> None:
+    run(answer)
+    answered = api.invoke(invocation())
+    prelude = answered.prelude()
+    assert prelude.status == 200
+    assert prelude.headers == {"Content-Type": "text/plain"}
+    assert body_of(answered) == b"onetwo"
+
+
+def test_each_chunk_arrives_before_the_next_is_written(api: RuntimeApi, run: Run) -> None:
+    heard = threading.Semaphore(0)
+
+    def patient(event: dict[str, Any], context: Context, response: Response) -> None:
+        response.start(202, {})
+        for number in range(3):
+            assert heard.acquire(timeout=5)  # nothing follows before the caller has what was sent
+            response.write(b"%d" % number)
+        assert heard.acquire(timeout=5)
+
+    run(patient)
+    answered = api.invoke(invocation())
+    assert answered.prelude().status == 202
+    heard.release()
+    chunks = []
+    for chunk in answered.chunks():
+        chunks.append(chunk)
+        heard.release()
+    assert chunks == [b"0", b"1", b"2"]
+
+
+def test_events_are_answered_one_after_the_other(api: RuntimeApi, run: Run) -> None:
+    def echo(event: dict[str, Any], context: Context, response: Response) -> None:
+        response.start(200, {"id": context.aws_request_id})
+        response.write(json.dumps(event).encode())
+
+    run(echo)
+    for asked in [api.invoke(invocation(number=number)) for number in range(3)]:
+        assert asked.prelude().headers == {"id": asked.request_id}
+        assert json.loads(body_of(asked)) == asked.event
+
+
+def test_the_context_tells_what_lambda_tells(
+    api: RuntimeApi, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contexts: list[Context] = []
+    traces: list[str] = []
+
+    def keep(event: dict[str, Any], context: Context, response: Response) -> None:
+        contexts.append(context)
+        traces.append(os.environ["_X_AMZN_TRACE_ID"])
+        answer(event, context, response)
+
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "api")
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "1024")
+    run(keep)
+    body_of(api.invoke(invocation()))
+    (context,) = contexts
+    assert context.invoked_function_arn == api.function_arn
+    assert (context.function_name, context.memory_limit_in_mb) == ("api", "1024")
+    assert 55_000 < context.get_remaining_time_in_millis() <= 60_000
+    assert traces[0].startswith("Root=1-")
+
+
+def test_no_time_remains_after_the_deadline() -> None:
+    assert Context("id", "arn", deadline_ms=1).get_remaining_time_in_millis() == 0
+
+
+def fail_before(event: dict[str, Any], context: Context, response: Response) -> None:
+    raise LookupError(SECRET)
+
+
+def fail_after(event: dict[str, Any], context: Context, response: Response) -> None:
+    response.start(200, {})
+    response.write(b"so far")
+    raise LookupError(SECRET)
+
+
+def start_nothing(event: dict[str, Any], context: Context, response: Response) -> None:
+    """Returns without an answer."""
+
+
+def start_twice(event: dict[str, Any], context: Context, response: Response) -> None:
+    response.start(200, {})
+    response.start(500, {})
+
+
+def write_first(event: dict[str, Any], context: Context, response: Response) -> None:
+    response.write(b"too early")
+
+
+@pytest.mark.parametrize(
+    ("handler", "error_type", "body"),
+    [
+        (fail_before, "LookupError", None),
+        (start_nothing, "NoAnswerError", None),
+        (write_first, "RuntimeError", None),
+        (fail_after, "LookupError", b"so far"),
+        (start_twice, "RuntimeError", b""),
+    ],
+)
+def test_a_failure_is_told_by_its_class_alone_and_ends_that_answer_only(
+    api: RuntimeApi,
+    run: Run,
+    capsys: pytest.CaptureFixture[str],
+    handler: StreamingHandler,
+    error_type: str,
+    body: bytes | None,
+) -> None:
+    """An exception's text may hold arguments and answers: neither the caller nor the log gets it.
+
+    In the middle of an answer the failure goes into the trailers.
+    """
+    run(lambda event, *rest: (handler if event["first"] else answer)(event, *rest))
+    first, second = api.invoke(invocation(first=True)), api.invoke(invocation(first=False))
+    if body is not None:
+        assert first.prelude().status == 200
+    if body:
+        assert first.parts.get() == body
+    with pytest.raises(FunctionError) as failed:
+        body_of(first)
+    assert failed.value.error_type == error_type
+    assert failed.value.body == {"errorType": error_type, "errorMessage": error_type}
+    assert body_of(second) == b"onetwo"
+    log = capsys.readouterr().err
+    assert log.startswith(f"The handler failed: {error_type} in ")
+    assert SECRET not in log
+
+
+def test_an_empty_chunk_does_not_end_the_answer(api: RuntimeApi, run: Run) -> None:
+    def handler(event: dict[str, Any], context: Context, response: Response) -> None:
+        response.start(200, {})
+        response.write(b"")
+        response.write(b"more")
+
+    run(handler)
+    assert body_of(api.invoke(invocation())) == b"more"
+
+
+def test_a_function_that_cannot_be_loaded_says_so_and_ends(
+    api: RuntimeApi, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def load() -> StreamingHandler:
+        raise ImportError(SECRET)
+
+    with pytest.raises(SystemExit) as ended:
+        serve(load)
+    assert ended.value.code == 1
+    assert api.init_error
+    assert api.init_error.error_type == "ImportError"
+    assert api.init_error.body == {"errorType": "ImportError", "errorMessage": "ImportError"}
+    assert SECRET not in capsys.readouterr().err
+
+
+def test_an_answer_that_nobody_takes_does_not_end_the_loop(api: RuntimeApi, run: Run) -> None:
+    caught: list[OSError] = []
+    cut = threading.Event()
+
+    def persistent(event: dict[str, Any], context: Context, response: Response) -> None:
+        response.start(200, {})
+        try:
+            while event["persistent"] and cut.wait(5):
+                response.write(b"more")
+        except OSError as error:
+            caught.append(error)
+            raise
+
+    run(persistent)
+    first = api.invoke(invocation(persistent=True))
+    first.prelude()
+    api.server.cut_connections()
+    api.server.wait_for_connections(5)
+    cut.set()
+    with pytest.raises(FunctionError, match=r"Runtime\.TruncatedResponse"):
+        body_of(first)
+    assert body_of(api.invoke(invocation(persistent=False))) == b""
+    assert caught
+
+
+def test_the_loop_ends_with_the_runtime_api(api: RuntimeApi, run: Run) -> None:
+    thread = run(answer)
+    body_of(api.invoke(invocation()))
+    api.close()
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_the_answer_on_the_wire(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Byte by byte, as the guide describes it; the fake could share a mistake with the loop."""
+    event = (
+        b"HTTP/1.1 200 OK\r\nLambda-Runtime-Aws-Request-Id: id-1\r\n"
+        b"Lambda-Runtime-Deadline-Ms: 1\r\nContent-Length: 2\r\n\r\n{}"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        monkeypatch.setenv("AWS_LAMBDA_RUNTIME_API", f"127.0.0.1:{listener.getsockname()[1]}")
+        monkeypatch.setenv("_X_AMZN_TRACE_ID", "of the test")
+        thread = loop(fail_after)
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rb") as stream:
+            assert stream.readline() == b"GET /2018-06-01/runtime/invocation/next HTTP/1.1\r\n"
+            while stream.readline() != b"\r\n":
+                pass
+            connection.sendall(event)
+            lines = list(iter(stream.readline, b"\r\n"))
+            assert lines[0] == b"POST /2018-06-01/runtime/invocation/id-1/response HTTP/1.1\r\n"
+            headers = dict(line.decode().strip().split(": ") for line in lines[1:])
+            assert headers["Lambda-Runtime-Function-Response-Mode"] == "streaming"
+            assert headers["Transfer-Encoding"] == "chunked"
+            assert headers["Content-Type"] == STREAM_TYPE
+            assert headers["Trailer"] == (
+                "Lambda-Runtime-Function-Error-Type, Lambda-Runtime-Function-Error-Body"
+            )
+            prelude = b'{"statusCode": 200, "headers": {}}' + bytes(8)
+            error = b'{"errorType": "LookupError", "errorMessage": "LookupError"}'
+            expected = (
+                b"2a\r\n" + prelude + b"\r\n6\r\nso far\r\n0\r\n"
+                b"Lambda-Runtime-Function-Error-Type: LookupError\r\n"
+                b"Lambda-Runtime-Function-Error-Body: " + base64.b64encode(error) + b"\r\n\r\n"
+            )
+            assert stream.read(len(expected)) == expected
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("variables", "path"),
+    [
+        ({"LAMBDA_TASK_ROOT": "/t"}, "/t"),
+        ({"LAMBDA_TASK_ROOT": "/t", "LAMBDA_RUNTIME_DIR": "/r"}, "/t:/r"),
+        ({"LAMBDA_TASK_ROOT": "/t", "LAMBDA_RUNTIME_DIR": "/r", "PYTHONPATH": "/l"}, "/t:/l:/r"),
+    ],
+)
+def test_the_start_script_runs_the_loop_in_place_of_lambdas_own(
+    tmp_path: Path, variables: dict[str, str], path: str
+) -> None:
+    """Lambda developer guide, "Wrapper scripts": it gets the interpreter and the bootstrap."""
+    interpreter = tmp_path / "python"
+    interpreter.write_text('#!/bin/sh\necho "$PYTHONPATH $*"\n')
+    interpreter.chmod(0o755)
+    script = ROOT / "functions" / "api" / "stream"
+    environment = {"PATH": os.environ["PATH"], **variables}
+    command: list[str | Path] = [script, interpreter, "/var/runtime/bootstrap.py"]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert said.stdout == f"{path} -m api.streaming\n"
+
+
+# The Runtime API itself: what it refuses, which the loop never sends.
+
+STREAMED = {
+    "Lambda-Runtime-Function-Response-Mode": "streaming",
+    "Transfer-Encoding": "chunked",
+    "Content-Type": STREAM_TYPE,
+}
+TRAILER = "Lambda-Runtime-Function-Error-Type"
+PRELUDE = b'{"statusCode": 200}' + bytes(8)
+
+
+@pytest.fixture
+def runtime(api: RuntimeApi) -> Iterator[HTTPConnection]:
+    """A connection as a runtime has it."""
+    connection = HTTPConnection(api.address, timeout=5)
+    yield connection
+    connection.close()
+
+
+def post(
+    runtime: HTTPConnection, path: str, headers: dict[str, str], *chunks: bytes, trailers: str = ""
+) -> int:
+    runtime.putrequest("POST", f"{API}/{path}")
+    for name, value in headers.items():
+        runtime.putheader(name, value)
+    runtime.endheaders()
+    if "Transfer-Encoding" in headers:
+        for chunk in chunks:
+            runtime.send(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        runtime.send(f"0\r\n{trailers}\r\n".encode())
+    response = runtime.getresponse()
+    response.read()
+    return response.status
+
+
+def take(api: RuntimeApi, runtime: HTTPConnection) -> Invocation:
+    taken = api.invoke(invocation())
+    runtime.request("GET", f"{API}/invocation/next")
+    assert runtime.getresponse().read() == b"{}"
+    return taken
+
+
+@pytest.mark.parametrize(
+    ("headers", "chunks", "status", "error_type"),
+    [
+        ({}, [PRELUDE], 202, None),
+        ({"Lambda-Runtime-Function-Response-Mode": "buffered"}, [PRELUDE], 400, "Mode"),
+        ({"Content-Type": "text/event-stream"}, [PRELUDE], 400, "InvalidContentType"),
+        ({}, [PRELUDE[:-1]], 400, "InvalidPrelude"),
+        ({}, [b"no JSON" + bytes(8)], 400, "InvalidPrelude"),
+        ({}, [b'{"headers": {}}' + bytes(8)], 400, "InvalidPrelude"),
+    ],
+)
+def test_a_malformed_answer_is_refused(
+    api: RuntimeApi,
+    runtime: HTTPConnection,
+    headers: dict[str, str],
+    chunks: list[bytes],
+    status: int,
+    error_type: str | None,
+) -> None:
+    taken = take(api, runtime)
+    path = f"invocation/{taken.request_id}/response"
+    assert post(runtime, path, {**STREAMED, **headers}, *chunks) == status
+    if error_type is None:
+        assert body_of(taken) == b""
+        return
+    with pytest.raises(FunctionError, match=error_type):
+        body_of(taken)
+
+
+def test_a_prelude_may_come_in_pieces(api: RuntimeApi, runtime: HTTPConnection) -> None:
+    taken = take(api, runtime)
+    pieces = [PRELUDE[:5], PRELUDE[5:-3], PRELUDE[-3:] + b"body"]
+    post(runtime, f"invocation/{taken.request_id}/response", STREAMED, *pieces)
+    assert taken.prelude().status == 200
+    assert body_of(taken) == b"body"
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_only_a_trailer_that_is_named_before_counts(
+    api: RuntimeApi, runtime: HTTPConnection, named: bool
+) -> None:
+    taken = take(api, runtime)
+    headers = {**STREAMED, **({"Trailer": TRAILER} if named else {})}
+    path = f"invocation/{taken.request_id}/response"
+    assert post(runtime, path, headers, PRELUDE, trailers=f"{TRAILER}: Broken\r\n") == 202
+    if named:
+        with pytest.raises(FunctionError, match="Broken"):
+            body_of(taken)
+    else:
+        assert body_of(taken) == b""
+
+
+def test_an_event_is_answered_once_and_by_its_id(api: RuntimeApi, runtime: HTTPConnection) -> None:
+    taken = take(api, runtime)
+    path = f"invocation/{taken.request_id}/response"
+    assert post(runtime, "invocation/another/response", STREAMED, PRELUDE) == 400
+    assert post(runtime, path, STREAMED, PRELUDE) == 202
+    assert post(runtime, path, STREAMED, PRELUDE) == 400
+    assert post(runtime, path.replace("response", "error"), {}) == 400
+
+
+def test_while_it_answers_an_instance_gets_no_other_event(
+    api: RuntimeApi, runtime: HTTPConnection
+) -> None:
+    taken = take(api, runtime)
+    runtime.request("GET", f"{API}/invocation/next")
+    refused = runtime.getresponse()
+    refused.read()
+    assert refused.status == 403
+    assert post(runtime, "init/error", {}) == 403
+    api.close()
+    with pytest.raises(FunctionError, match=r"Runtime\.ExitError"):
+        taken.prelude()

@@ -1,0 +1,73 @@
+"""What `make up` asks of the CDK: a stack that knows its own URL on this machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local import deployment
+from local.emulator import Emulator
+
+EMULATOR = Emulator("test", 1, 4566)
+
+
+class Cdk:
+    """Stands in for the CDK's CLI: keeps what it is told, and makes an API of the id asked for."""
+
+    def __init__(self) -> None:
+        self.commands: dict[str, list[str]] = {}
+
+    def __call__(self, command: Sequence[str | Path], **_: Any) -> str:
+        words = [str(word) for word in command]
+        self.commands[words[1]] = words
+        if words[1] == "deploy":
+            tag, equals, api_id = words[words.index("--tags") + 1].partition("=")
+            assert (tag, equals) == ("ms-custom-id", "=")
+            outputs = Path(words[words.index("--outputs-file") + 1])
+            outputs.write_text(json.dumps({words[2]: {"ApiId": api_id}}))
+        return ""
+
+    @property
+    def context(self) -> dict[str, str]:
+        words = self.commands["synth"]
+        pairs = [words[i + 1].partition("=") for i, word in enumerate(words) if word == "-c"]
+        return {key: value for key, _, value in pairs}
+
+
+@pytest.fixture
+def cdk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cdk:
+    cdk = Cdk()
+    monkeypatch.setattr(deployment, "run", cdk)
+    monkeypatch.setattr(deployment, "STATE", tmp_path)
+    (tmp_path / "test").mkdir()
+    (tmp_path / "test" / "bootstrapped-1").touch()
+    return cdk
+
+
+def test_a_stack_is_told_the_url_that_it_will_have(cdk: Cdk, tmp_path: Path) -> None:
+    """Clients that find another one in the metadata must not go on (RFC 9728, section 3.3)."""
+    stack = deployment.deploy(EMULATOR, tmp_path)
+    assert cdk.context["url"] == stack.url
+    assert stack.url.startswith("http://127.0.0.1:4566/_aws/execute-api/")
+    assert stack.url.endswith("/v1/mcp")
+
+
+def test_stacks_of_one_emulator_have_apis_of_their_own_and_keep_them(
+    cdk: Cdk, tmp_path: Path
+) -> None:
+    names = ("one", "two", "one")
+    first, second, again = (deployment.deploy(EMULATOR, tmp_path, name).url for name in names)
+    assert first != second
+    assert first == again
+
+
+def test_choices_reach_the_app_and_another_url_comes_first(cdk: Cdk, tmp_path: Path) -> None:
+    """The URL of the gateway that streams, for instance."""
+    chosen = {"auth": "oauth", "scopes": "a b", "url": "http://127.0.0.1:8000/v1/mcp"}
+    deployment.deploy(EMULATOR, tmp_path, context=chosen)
+    assert chosen.items() <= cdk.context.items()
+    assert (cdk.context["profile"], cdk.context["stack"]) == ("local", "mcp-tasks")

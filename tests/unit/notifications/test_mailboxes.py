@@ -1,0 +1,443 @@
+"""What waits for each listen, against moto's DynamoDB.
+
+Each guard, and the test that fails without it (checked by removing it from a copy of the library):
+
+    open       whoever deleted the row has it    test_two_listens_at_once_have_a_mailbox_each
+    open       `until` of what was left          test_what_was_left_too_long_ago_is_not_taken
+    open       the tasks in common               test_a_mailbox_of_other_tasks_is_not_taken
+    open       added tasks are written           test_what_is_taken_over_follows_the_new_tasks_too
+    open       `follows_until` is prolonged      test_a_chain_of_listens_follows_without_a_gap
+    deliver    ConsistentRead                    test_followers_are_read_consistently
+    deliver    `until` of a follower             test_who_does_not_follow_any_more_gets_nothing
+    deliver    one key for one change            test_a_change_that_is_delivered_twice_is_there_once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, Final
+
+import pytest
+from botocore.exceptions import ClientError
+
+from mcp_tasks.notifications.changes import Change
+from mcp_tasks.notifications.mailboxes import (
+    LINGER_MS,
+    SLACK_MS,
+    WRITE_ATTEMPTS,
+    Mailbox,
+    Mailboxes,
+)
+from mcp_tasks.tasks.task_table import Busy
+from tests.unit.support.aws import MAILBOXES, Calls, create_mailboxes, real, refusing
+from tests.unit.support.example_task import NOW
+
+SOON: Final = NOW + 25_000
+"""When a listen is over that began now."""
+
+
+@pytest.fixture
+def mailboxes(aws: Calls) -> Mailboxes:
+    """An empty table of mailboxes."""
+    return Mailboxes(aws.client("dynamodb"), create_mailboxes())
+
+
+@pytest.fixture
+def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses before a repeated write, in seconds; nobody waits."""
+    taken: list[float] = []
+    monkeypatch.setattr("mcp_tasks.notifications.mailboxes.time.sleep", taken.append)
+    return taken
+
+
+def a_change(task_id: str = "a", revision: int = 2) -> Change:
+    """A change of a task."""
+    return Change(task_id, revision, {"taskId": task_id, "status": "working"})
+
+
+def deliver(mailboxes: Mailboxes, change: Change, now: int = NOW) -> int:
+    """Deliver a change, as the function does."""
+    return mailboxes.deliver(change, change.detail(), now)
+
+
+def content(mailboxes: Mailboxes, mailbox: Mailbox) -> list[Change]:
+    """The changes in a mailbox."""
+    return [letter.change for letter in mailboxes.collect(mailbox)]
+
+
+def leave(mailboxes: Mailboxes, mailbox: Mailbox, now: int = NOW, owner: str = "me") -> None:
+    """Leave a mailbox whose tasks, in `told`, were told as they were."""
+    mailboxes.leave(owner, mailbox, now)
+
+
+def left(mailboxes: Mailboxes, *task_ids: str, owner: str = "me") -> Mailbox:
+    """A mailbox that has just been left by a listen that told something of these tasks."""
+    mailbox = mailboxes.open("nobody", task_ids, SOON, NOW)
+    mailbox.told = dict.fromkeys(task_ids, 1)
+    mailboxes.leave(owner, mailbox, NOW)
+    return mailbox
+
+
+def writes(aws: Calls) -> list[int]:
+    """How many writes each batch had."""
+    return [
+        len(call.arguments["RequestItems"][MAILBOXES])
+        for call in aws.made
+        if call.operation == "batch_write_item"
+    ]
+
+
+def raw(pk: str) -> list[dict[str, Any]]:
+    """The rows of a partition as DynamoDB keeps them."""
+    items: list[dict[str, Any]] = real("dynamodb").scan(TableName=MAILBOXES)["Items"]
+    return [item for item in items if item["pk"] == {"S": pk}]
+
+
+# letters
+
+
+def test_who_follows_a_task_gets_its_changes(mailboxes: Mailboxes) -> None:
+    one = mailboxes.open("me", ["a", "b"], SOON, NOW)
+    two = mailboxes.open("you", ["b"], SOON, NOW)
+    assert deliver(mailboxes, a_change("a"), NOW + 5) == 1
+    assert deliver(mailboxes, a_change("b")) == 2
+    assert deliver(mailboxes, a_change("c")) == 0
+    assert content(mailboxes, one) == [a_change("a"), a_change("b")]
+    assert content(mailboxes, two) == [a_change("b")]
+    assert [letter.arrived_at for letter in mailboxes.collect(one)] == [NOW + 5, NOW]
+
+
+def test_who_does_not_follow_any_more_gets_nothing(mailboxes: Mailboxes) -> None:
+    """DynamoDB deletes what has expired hours or days late."""
+    mailbox = mailboxes.open("me", ["a"], SOON, NOW)
+    assert deliver(mailboxes, a_change(revision=2), mailbox.follows_until - 1) == 1
+    assert deliver(mailboxes, a_change(revision=3), mailbox.follows_until) == 0
+    assert content(mailboxes, mailbox) == [a_change(revision=2)]
+
+
+def test_a_change_that_is_delivered_twice_is_there_once(mailboxes: Mailboxes) -> None:
+    mailbox = mailboxes.open("me", ["a"], SOON, NOW)
+    for _ in range(2):
+        deliver(mailboxes, a_change())
+    assert content(mailboxes, mailbox) == [a_change()]
+
+
+def test_a_change_arrives_with_all_that_it_says(mailboxes: Mailboxes) -> None:
+    mailbox = mailboxes.open("me", ["a"], SOON, NOW)
+    params = {"taskId": "a", "status": "completed", "result": {"text": "наполовину", "half": 0.5}}
+    change = Change("a", 7, params, ("error",))
+    deliver(mailboxes, change)
+    assert content(mailboxes, mailbox) == [change]
+
+
+def test_what_is_removed_is_gone_and_nothing_else(mailboxes: Mailboxes) -> None:
+    mailbox = mailboxes.open("me", ["a", "b"], SOON, NOW)
+    other = mailboxes.open("you", ["a", "b"], SOON, NOW)
+    for change in (a_change("a", 2), a_change("a", 3), a_change("b", 2)):
+        deliver(mailboxes, change)
+    keys = [letter.key for letter in mailboxes.collect(mailbox)]
+    mailboxes.remove(mailbox, [keys[0], keys[2]])
+    assert content(mailboxes, mailbox) == [a_change("a", 3)]
+    assert len(content(mailboxes, other)) == 3
+
+
+def test_a_mailbox_of_many_pages_is_read_to_its_end(mailboxes: Mailboxes, aws: Calls) -> None:
+    """A page of Query is 1 MB."""
+    mailbox = mailboxes.open("me", ["a"], SOON, NOW)
+    for revision in range(2, 10):
+        params = {"taskId": "a", "status": "working", "result": "x" * 200_000}
+        deliver(mailboxes, Change("a", revision, params))
+    aws.forget()
+    changes = content(mailboxes, mailbox)
+    assert [change.revision for change in changes] == list(range(2, 10))
+    assert len(aws.operations) > 1
+
+
+def test_changes_are_kept_in_their_order(mailboxes: Mailboxes) -> None:
+    """A hundredth revision comes after the ninth."""
+    mailbox = mailboxes.open("me", ["a"], SOON, NOW)
+    for revision in (100, 9, 10):
+        deliver(mailboxes, a_change(revision=revision))
+    assert [change.revision for change in content(mailboxes, mailbox)] == [9, 10, 100]
+
+
+def test_followers_are_read_consistently(mailboxes: Mailboxes, aws: Calls) -> None:
+    """Race: who began to follow, and then read the row before the change, would miss it.
+
+    moto has no other kind of reading, so this looks at the question.
+    """
+    deliver(mailboxes, a_change())
+    (query,) = aws.made
+    assert query.operation == "query"
+    assert query.arguments["ConsistentRead"] is True
+
+
+def test_dynamodb_may_remove_everything_once_it_is_over(mailboxes: Mailboxes) -> None:
+    """In whole seconds, and never before the time is up."""
+    mailbox = mailboxes.open("me", ["a"], SOON, NOW)
+    deliver(mailboxes, a_change())
+    mailboxes.leave("me", mailbox, NOW)
+    for pk, until in [
+        ("task#a", mailbox.follows_until),
+        (f"mailbox#{mailbox.id}", mailbox.follows_until),
+        ("owner#me", NOW + LINGER_MS),
+    ]:
+        (row,) = raw(pk)
+        expires = int(row["expiresAt"]["N"]) * 1000
+        assert until < expires <= until + 120_000, pk
+
+
+# many writes
+
+
+def test_writes_travel_in_batches_of_25(mailboxes: Mailboxes, aws: Calls) -> None:
+    """DynamoDB API reference, "BatchWriteItem"."""
+    tasks = [f"t{n}" for n in range(100)]
+    mailbox = mailboxes.open("me", tasks, SOON, NOW)
+    assert writes(aws) == [25, 25, 25, 25]
+    for task in tasks[:30]:
+        deliver(mailboxes, a_change(task))
+    aws.forget()
+    mailboxes.remove(mailbox, [letter.key for letter in mailboxes.collect(mailbox)])
+    assert writes(aws) == [25, 5]
+    assert content(mailboxes, mailbox) == []
+
+
+def taking(at_most: int) -> Callable[..., Any]:
+    """DynamoDB that has no room for more than some of a batch's writes."""
+
+    def write(RequestItems: dict[str, list[Any]]) -> dict[str, Any]:
+        requests = RequestItems[MAILBOXES]
+        if at_most:
+            taken = {MAILBOXES: requests[:at_most]}
+            real("dynamodb").batch_write_item(RequestItems=taken)
+        return {"UnprocessedItems": {MAILBOXES: requests[at_most:]} if requests[at_most:] else {}}
+
+    return write
+
+
+def test_writes_that_were_not_taken_are_repeated(
+    mailboxes: Mailboxes, aws: Calls, naps: list[float]
+) -> None:
+    aws.instead["batch_write_item"] = taking(at_most=20)
+    tasks = [f"t{n}" for n in range(60)]
+    mailbox = mailboxes.open("me", tasks, SOON, NOW)
+    assert writes(aws) == [25, 25, 20]
+    assert sum(deliver(mailboxes, a_change(task)) for task in tasks) == 60
+    assert len(content(mailboxes, mailbox)) == 60
+
+
+def test_after_enough_attempts_dynamodb_is_busy(
+    mailboxes: Mailboxes, aws: Calls, naps: list[float]
+) -> None:
+    """After pauses that grow: repeating at once is what it cannot bear."""
+    mailboxes.open("me", ["a"], SOON, NOW)
+    aws.forget()
+    naps.clear()
+    aws.instead["batch_write_item"] = taking(at_most=0)
+    with pytest.raises(Busy):
+        deliver(mailboxes, a_change())
+    assert writes(aws) == [1] * WRITE_ATTEMPTS
+    assert naps[0] == 0
+    assert all(later > nap for nap, later in pairwise(naps))
+    assert 1 < sum(naps) < 10
+
+
+def test_attempts_are_counted_anew_for_each_batch_that_went_through(
+    mailboxes: Mailboxes, aws: Calls, naps: list[float]
+) -> None:
+    mailboxes.open("me", [f"t{n}" for n in range(500)], SOON, NOW)
+    aws.forget()
+    turns = iter(range(10**6))
+
+    def every_other(**arguments: Any) -> Any:
+        return taking(at_most=25 if next(turns) % 2 else 5)(**arguments)
+
+    aws.instead["batch_write_item"] = every_other
+    mailboxes.open("you", [f"t{n}" for n in range(500)], SOON, NOW)
+    assert len(writes(aws)) > 4 * WRITE_ATTEMPTS
+
+
+@pytest.mark.parametrize("operation", ["query", "batch_write_item"])
+def test_an_error_of_dynamodb_is_for_the_caller(
+    mailboxes: Mailboxes, aws: Calls, operation: str
+) -> None:
+    mailboxes.open("me", ["a"], SOON, NOW)
+    aws.instead[operation] = refusing("dynamodb", "InternalServerError")
+    with pytest.raises(ClientError, match="InternalServerError"):
+        deliver(mailboxes, a_change())
+
+
+# one listen after the other
+
+
+def test_a_first_listen_has_a_new_mailbox(mailboxes: Mailboxes) -> None:
+    one = mailboxes.open("me", ["a"], SOON, NOW)
+    two = mailboxes.open("me", ["a"], SOON, NOW)
+    assert one.id != two.id
+    assert one.told == two.told == {}
+
+
+def test_the_next_listen_has_what_came_since_the_last(mailboxes: Mailboxes) -> None:
+    mailbox = left(mailboxes, "a", "b")
+    deliver(mailboxes, a_change("a", 2), NOW + LINGER_MS - 1)
+    again = mailboxes.open("me", ["a"], SOON + LINGER_MS, NOW + LINGER_MS - 1)
+    assert again.id == mailbox.id
+    assert again.told["a"] == 1
+    assert content(mailboxes, again) == [a_change("a", 2)]
+
+
+def test_what_was_left_too_long_ago_is_not_taken(mailboxes: Mailboxes) -> None:
+    mailbox = left(mailboxes, "a")
+    again = mailboxes.open("me", ["a"], SOON + LINGER_MS, NOW + LINGER_MS)
+    assert again.id != mailbox.id
+    assert again.told == {}
+
+
+def test_what_somebody_else_left_is_never_taken(mailboxes: Mailboxes) -> None:
+    mailbox = left(mailboxes, "a", owner="you")
+    again = mailboxes.open("me", ["a"], SOON, NOW)
+    assert again.id != mailbox.id
+    assert mailboxes.open("you", ["a"], SOON, NOW).id == mailbox.id
+
+
+def test_a_mailbox_of_other_tasks_is_not_taken(mailboxes: Mailboxes) -> None:
+    mailbox = left(mailboxes, "a")
+    assert mailboxes.open("me", ["b"], SOON, NOW).id != mailbox.id
+    assert mailboxes.open("me", ["a"], SOON, NOW).id == mailbox.id
+
+
+def test_the_mailbox_with_the_most_tasks_in_common_is_taken(
+    mailboxes: Mailboxes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever their ids are; here they would come in the order of their making."""
+    ids = iter("123456")
+    monkeypatch.setattr("mcp_tasks.notifications.mailboxes.secrets.token_hex", lambda _: next(ids))
+    one = left(mailboxes, "a", "x", "y", "z")
+    two = left(mailboxes, "a", "b", "c")
+    three = left(mailboxes, "b")
+    opened = [mailboxes.open("me", ["a", "b", "c"], SOON, NOW).id for _ in range(3)]
+    assert opened[0] == two.id
+    assert set(opened[1:]) == {one.id, three.id}
+    assert mailboxes.open("me", ["a"], SOON, NOW).id == "4", "a new one"
+
+
+def test_a_mailbox_is_taken_once(mailboxes: Mailboxes) -> None:
+    mailbox = left(mailboxes, "a")
+    assert mailboxes.open("me", ["a"], SOON, NOW).id == mailbox.id
+    assert mailboxes.open("me", ["a"], SOON, NOW).id != mailbox.id
+
+
+@pytest.mark.parametrize("spare", [False, True])
+def test_two_listens_at_once_have_a_mailbox_each(
+    mailboxes: Mailboxes, aws: Calls, spare: bool
+) -> None:
+    """Race: both see what was left before either has taken it; each would get half of the letters.
+
+    Whoever comes second takes the next best, if there is one.
+    """
+    mailbox = left(mailboxes, "a", "b")
+    other = left(mailboxes, "a").id if spare else None
+    taken: list[Mailbox] = []
+
+    def meanwhile(**arguments: Any) -> Any:
+        del aws.instead["delete_item"]
+        taken.append(mailboxes.open("me", ["a", "b"], SOON, NOW))
+        return real("dynamodb").delete_item(**arguments)
+
+    aws.instead["delete_item"] = meanwhile
+    second = mailboxes.open("me", ["a", "b"], SOON, NOW)
+    (first,) = taken
+    assert first.id == mailbox.id
+    assert second.id != mailbox.id
+    assert (second.id == other) is spare
+    deliver(mailboxes, a_change("b"))
+    assert content(mailboxes, first) == content(mailboxes, second) == [a_change("b")]
+
+
+def test_what_is_taken_over_follows_the_new_tasks_too(mailboxes: Mailboxes) -> None:
+    mailbox = left(mailboxes, "a")
+    again = mailboxes.open("me", ["a", "b"], SOON, NOW)
+    assert again.id == mailbox.id
+    deliver(mailboxes, a_change("b"))
+    assert content(mailboxes, again) == [a_change("b")]
+
+
+def test_a_task_that_a_listen_left_out_is_followed_when_it_is_named_again(
+    mailboxes: Mailboxes,
+) -> None:
+    """The middle listen, which is long, prolongs what it follows, and only that."""
+    first = left(mailboxes, "a", "b")
+    middle = mailboxes.open("me", ["a"], NOW + 800_000, NOW)
+    assert middle.id == first.id
+    later = NOW + 700_000
+    mailboxes.leave("me", middle, later)
+    last = mailboxes.open("me", ["a", "b"], later + 25_000, later)
+    assert deliver(mailboxes, a_change("b", 2), later) == 1
+    assert content(mailboxes, last) == [a_change("b", 2)]
+
+
+def test_a_chain_of_listens_follows_without_a_gap(mailboxes: Mailboxes) -> None:
+    """Buffered listens of 25 seconds, with pauses; changes come all the time."""
+    now, came, revision = NOW, [], 1
+    for listen in range(15):
+        mailbox = mailboxes.open("me", ["a"], now + 25_000, now)
+        length = 25 + listen % 3 * 7  # and then a pause of up to 14 seconds
+        for second in range(0, length, 5):
+            revision += 1
+            deliver(mailboxes, a_change("a", revision), now + second * 1000)
+        letters = mailboxes.collect(mailbox)
+        came += [letter.change.revision for letter in letters]
+        mailboxes.remove(mailbox, [letter.key for letter in letters])
+        mailbox.told["a"] = revision
+        now += 25_000
+        leave(mailboxes, mailbox, now)
+        now += (length - 25) * 1000
+    assert came == list(range(2, revision + 1))
+
+
+def test_a_chain_of_listens_seldom_writes_whom_it_follows(mailboxes: Mailboxes, aws: Calls) -> None:
+    """A hundred writes each time would be dearer than a hundred polls."""
+    tasks = [f"t{n}" for n in range(100)]
+    calls, now = [], NOW
+    for _ in range(6):
+        aws.forget()
+        mailbox = mailboxes.open("me", tasks, now + 25_000, now)
+        calls.append(len(writes(aws)))
+        mailbox.told = dict.fromkeys(tasks, 1)
+        now += 25_000
+        mailboxes.leave("me", mailbox, now)
+    assert set(calls) == {4, 0}
+    assert calls.count(0) >= 4
+
+
+def test_a_mailbox_is_kept_as_long_as_it_follows_and_no_longer(mailboxes: Mailboxes) -> None:
+    """A listen may end a little late. What changes after its last moment is lost to the mailbox."""
+    mailbox = left(mailboxes, "a")
+    over = mailbox.follows_until
+    mailboxes.leave("me", mailbox, over - LINGER_MS + 2_000)
+    assert mailboxes.open("me", ["a"], over + 25_000, over).id != mailbox.id
+
+
+def test_the_slack_is_for_listens_whose_time_is_within_it(mailboxes: Mailboxes, aws: Calls) -> None:
+    mailbox = left(mailboxes, "a")
+    aws.forget()
+    mailbox = mailboxes.open("me", ["a"], SOON + SLACK_MS, NOW)
+    assert writes(aws) == []
+    mailbox.told = {"a": 1}
+    mailboxes.leave("me", mailbox, NOW)
+    aws.forget()
+    again = mailboxes.open("me", ["a"], SOON + SLACK_MS + 1, NOW)
+    assert writes(aws) == [1]
+    assert again.follows_until >= SOON + SLACK_MS + 1 + LINGER_MS
+
+
+def test_a_mailbox_is_opened_and_left_in_few_calls(mailboxes: Mailboxes, aws: Calls) -> None:
+    mailbox = mailboxes.open("me", ["a"], SOON, NOW)
+    mailbox.told = {"a": 1}
+    mailboxes.leave("me", mailbox, NOW)
+    assert aws.operations == ["query", "batch_write_item", "put_item"]
+    aws.forget()
+    mailboxes.open("me", ["a"], SOON, NOW)
+    assert aws.operations == ["query", "delete_item"]

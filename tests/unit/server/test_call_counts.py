@@ -1,0 +1,322 @@
+"""What a request costs: the calls to AWS, one by one (one per poll, three per create)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from mcp_tasks.limits import Limits
+from mcp_tasks.registry.catalogue import FILE_NAME
+from mcp_tasks.tasks.questions import FormQuestion, open_ask
+from mcp_tasks.tasks.task import now_ms
+from tests.paths import FUNCTIONS
+from tests.unit.support.aws import CALLERS, MAILBOXES, TABLE
+from tests.unit.support.listening import Streamed, Time
+from tests.unit.support.push import Push
+from tests.unit.support.stack import ENVIRONMENT, PREFIX, Stack, meta, mirrored
+
+
+def test_starting_the_server_calls_nothing(stack: Stack) -> None:
+    assert stack.calls.made == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "state_machine"),
+    [
+        ("count", {"upto": 3}, f"{PREFIX}count"),
+        ("wait", {}, f"{PREFIX}wait"),
+        ("review", {"text": "a b"}, f"{PREFIX}review"),
+        ("orders", {"item": "tea"}, "arn:aws:states:us-east-1:123456789012:stateMachine:orders"),
+    ],
+)
+def test_a_create_is_a_place_a_row_and_a_start(
+    stack: Stack, tool: str, arguments: dict[str, Any], state_machine: str
+) -> None:
+    """The row first: once the execution runs, its reports and its end find the row.
+
+    A place takes one call; a caller's very first, and one right after another, two.
+    """
+    task_id = stack.created(tool, arguments)
+    *places, put, start = stack.calls.made
+    assert [place.operation for place in places] == ["update_item"] * 2
+    assert {place.arguments["TableName"] for place in places} == {CALLERS}
+    assert put.operation == "put_item"
+    assert put.arguments["TableName"] == TABLE
+    assert put.arguments["Item"]["taskId"] == {"S": task_id}
+    assert start.operation == "start_execution"
+    assert start.arguments["name"] == task_id
+    assert start.arguments["stateMachineArn"] == state_machine
+    assert start.arguments["input"] == put.arguments["Item"]["input"]["S"]
+
+
+def test_a_create_with_a_key_writes_the_key_first(stack: Stack) -> None:
+    stack.created("count", {"upto": 3}, headers={"Idempotency-Key": "k"})
+    key, *_, row, start = stack.calls.made
+    assert (key.operation, key.arguments["TableName"]) == ("put_item", CALLERS)
+    assert (row.operation, row.arguments["TableName"]) == ("put_item", TABLE)
+    assert start.operation == "start_execution"
+
+
+def test_a_create_that_is_repeated_with_its_key_is_a_write_that_fails_and_a_read(
+    stack: Stack,
+) -> None:
+    key = {"Idempotency-Key": "k"}
+    task_id = stack.created("count", {"upto": 3}, headers=key)
+    stack.calls.forget()
+    assert stack.created("count", {"upto": 3}, headers=key) == task_id
+    assert stack.calls.operations == ["put_item", "get_item"]
+
+
+def test_without_limits_a_create_is_a_row_and_a_start(stack: Stack) -> None:
+    stack.environment["LIMITS"] = Limits(tasks=0, creations=0).to_json()
+    stack.serve()
+    stack.created("count", {"upto": 3})
+    assert stack.calls.operations == ["put_item", "start_execution"]
+
+
+def test_a_poll_is_one_consistent_read(stack: Stack) -> None:
+    task_id = stack.created("count", {"upto": 3})
+    stack.calls.forget()
+    stack.task(task_id)
+    (get,) = stack.calls.made
+    assert get.operation == "get_item"
+    assert get.arguments["ConsistentRead"] is True
+    assert get.arguments["Key"] == {"taskId": {"S": task_id}}
+
+
+def test_a_poll_needs_no_step_functions_client(stack: Stack) -> None:
+    """Making a client costs more than most requests."""
+    created = stack.created("count", {"upto": 3})
+    stack.calls.forget()
+    stack.serve()
+    stack.task(created)
+    stack.post("tools/list")
+    stack.call("echo", {"text": "a"})
+    assert stack.calls.clients == ["dynamodb"]
+
+
+LISTS: Final = ["tools/list", "resources/list", "resources/templates/list", "prompts/list"]
+
+
+@pytest.mark.parametrize("method", ["server/discover", *LISTS])
+def test_a_list_calls_nothing(stack: Stack, method: str) -> None:
+    stack.post(method)
+    assert stack.calls.made == []
+    assert stack.calls.clients == ["dynamodb"]
+
+
+def test_what_runs_within_the_request_calls_nothing(stack: Stack) -> None:
+    stack.call("echo", {"text": "a"})
+    stack.post("resources/read", {"uri": "docs://handbook"})
+    stack.post("prompts/get", {"name": "review", "arguments": {"text": "a"}})
+    ref = {"type": "ref/prompt", "name": "review"}
+    argument = {"name": "language", "value": "F"}
+    stack.post("completion/complete", {"ref": ref, "argument": argument})
+    assert stack.calls.made == []
+    assert stack.calls.clients == ["dynamodb"]
+
+
+def test_questions_within_requests_read_one_secret_once(stack: Stack) -> None:
+    """The key of request states; an instance keeps it."""
+    params = {"name": "nosy", "arguments": {}}
+    for _ in range(2):
+        asked = stack.post("tools/call", params)
+        yes = {"answer": {"action": "accept", "content": {"sure": True}}}
+        assert stack.repeat("tools/call", params, asked, yes).result["resultType"] == "complete"
+    (secret,) = stack.calls.made
+    assert secret.operation == "get_secret_value"
+    assert secret.arguments == {"SecretId": stack.environment["STATE_KEY_SECRET"]}
+
+
+def test_a_cancel_is_one_write_and_one_stop(stack: Stack) -> None:
+    task_id = stack.created("count", {"upto": 3})
+    stack.calls.forget()
+    stack.cancel(task_id)
+    update, stop = stack.calls.made
+    assert update.operation == "update_item"
+    assert stop.operation == "stop_execution"
+    assert stop.arguments["executionArn"] == (
+        f"{PREFIX.replace(':stateMachine:', ':execution:')}count:{task_id}"
+    )
+
+
+def test_an_answer_is_a_read_a_write_a_token_and_a_tombstone(stack: Stack) -> None:
+    task_id = stack.created("count", {"upto": 3})
+    form = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
+    ask = open_ask("token", {"answer": FormQuestion("Sure?", form)})
+    stack.deployment.task_table.ask(task_id, ask, now_ms())
+    stack.calls.instead["send_task_success"] = lambda **arguments: {}
+    stack.calls.forget()
+    (key,) = ask.questions
+    stack.update(task_id, {key: {"action": "accept", "content": {"sure": True}}})
+    assert stack.calls.operations == [
+        "get_item",
+        "update_item",
+        "send_task_success",
+        "update_item",
+    ]
+
+
+def test_an_answer_to_nothing_is_one_read(stack: Stack) -> None:
+    task_id = stack.created("count", {"upto": 3})
+    stack.calls.forget()
+    stack.update(task_id, {"unknown": {"action": "decline"}})
+    assert stack.calls.operations == ["get_item"]
+
+
+FOLLOW: Final = ["batch_get_item", "query"]
+"""Which tasks there are, and whether a mailbox was left for them."""
+READ: Final = ["batch_get_item", "query"]
+"""The tasks once more, now that nothing is missed, and the mailbox."""
+
+
+@pytest.fixture
+def time(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Time:
+    """The time of a function that streams, and has none left for a listen; no limit on listens."""
+    stack.environment["LIMITS"] = Limits(tasks=0, listens=0).to_json()
+    stack.serve()
+    found = Time()
+    found.rule(monkeypatch)
+    stack.way = Streamed(found, remaining_ms=0)
+    return found
+
+
+def followed(stack: Stack, count: int) -> list[str]:
+    """Tasks, and nothing counted yet."""
+    task_ids = [stack.created("count", {"upto": 3}) for _ in range(count)]
+    stack.calls.forget()
+    return task_ids
+
+
+@pytest.mark.parametrize(("tasks", "writes"), [(1, 1), (25, 1), (26, 2), (100, 4)])
+def test_a_listen_reads_its_tasks_twice_and_follows_them_in_batches(
+    stack: Stack, time: Time, tasks: int, writes: int
+) -> None:
+    """Once to know whose they are, and once when every later change is sure to be heard of."""
+    stack.listen(followed(stack, tasks))
+    follow = ["batch_write_item"] * writes
+    assert stack.calls.operations == [*FOLLOW, *follow, *READ, "put_item"]
+    reads = [c.arguments for c in stack.calls.made if c.operation == "batch_get_item"]
+    for read in reads:
+        assert read["RequestItems"][TABLE]["ConsistentRead"] is True
+        assert len(read["RequestItems"][TABLE]["Keys"]) == tasks
+    tables = {c.arguments["TableName"] for c in stack.calls.made if "TableName" in c.arguments}
+    assert tables == {MAILBOXES}
+
+
+def test_a_listen_takes_its_place_and_gives_it_back(stack: Stack) -> None:
+    (task_id,) = followed(stack, 1)
+    stack.deployment.task_table.complete(task_id, {"content": []}, now_ms())
+    stack.listen([task_id])
+    stack.calls.forget()
+    stack.listen([task_id])
+    first, *_, last = stack.calls.made
+    for call in (first, last):
+        assert call.operation == "update_item"
+        assert call.arguments["TableName"] == CALLERS
+
+
+def test_a_listen_that_goes_on_writes_one_row_and_deletes_one(stack: Stack, time: Time) -> None:
+    """However many tasks it follows: they are followed for longer than it takes."""
+    task_ids = followed(stack, 30)
+    for _ in range(3):
+        stack.calls.forget()
+        stack.listen(task_ids)
+    assert stack.calls.operations == [*FOLLOW, "delete_item", *READ, "put_item"]
+
+
+def test_what_was_told_is_thrown_away_in_one_batch(stack: Stack, time: Time) -> None:
+    task_ids = followed(stack, 3)
+    stack.listen(task_ids)
+    push = Push(clock=time.read)
+    for task_id in task_ids:
+        stack.deployment.task_table.report(task_id, "half-way", time.now)
+    push.run()
+    stack.calls.forget()
+    stack.listen(task_ids)
+    expected = [*FOLLOW, "delete_item", *READ, "batch_write_item", "put_item"]
+    assert stack.calls.operations == expected
+
+
+def test_a_listen_to_tasks_that_are_over_leaves_no_mailbox(stack: Stack, time: Time) -> None:
+    task_ids = followed(stack, 3)
+    for task_id in task_ids:
+        stack.deployment.task_table.complete(task_id, {"content": []}, time.now)
+    stack.calls.forget()
+    stack.listen(task_ids)
+    assert "put_item" not in stack.calls.operations
+
+
+def test_a_quiet_moment_of_a_listen_is_one_query(stack: Stack, time: Time) -> None:
+    """At most ten in a second, and one in a second after the first three; half the price of
+    a consistent one."""
+    stack.way = Streamed(time, remaining_ms=10_000 + 15_000)
+    stack.listen(followed(stack, 5))
+    quiet = stack.calls.made[len([*FOLLOW, "batch_write_item", *READ]) : -1]
+    assert [call.operation for call in quiet] == ["query"] * len(time.waits)
+    assert {call.arguments["ConsistentRead"] for call in quiet} == {False}
+    assert min(time.waits) >= 0.1
+    assert len(time.waits) < 6 + 15
+
+
+def test_a_listen_to_nothing_calls_nothing(stack: Stack) -> None:
+    stack.listen(None)
+    stack.listen([])
+    assert stack.calls.made == []
+
+
+POLL = """
+import json, pathlib, sys, types
+sys.path.insert(0, sys.argv[1])
+from botocore.client import BaseClient
+calls = []
+def answer_nothing(client, operation, arguments):
+    calls.append(operation)
+    return {}
+BaseClient._make_api_call = answer_nothing
+import mcp_tasks.deployment
+mcp_tasks.deployment.BUNDLE = pathlib.Path(sys.argv[2])
+import api.handler
+context = types.SimpleNamespace(
+    function_name="api", memory_limit_in_mb=1, invoked_function_arn="arn", aws_request_id="1"
+)
+answer = api.handler.handler(json.loads(sys.argv[3]), context)
+heavy = {"pydantic", "pydantic_core", "jsonschema", "jsonschema_rs", "fastjsonschema", "tools"}
+heavy |= {"cryptography", "boto3", "s3transfer", "mcp", "mangum", "starlette"}
+print(json.dumps([answer["statusCode"], answer["body"], calls, sorted(heavy & sys.modules.keys())]))
+"""
+
+
+def test_a_poll_imports_no_pydantic_schema_validator_cryptography_boto3_or_tool(
+    stack: Stack, tmp_path: Path
+) -> None:
+    """A cold start pays for every import (docs/design.md, "Cold starts")."""
+    stack.catalogue.write(tmp_path / FILE_NAME)
+    params = {"taskId": f"c1-{'0' * 32}", "_meta": meta()}
+    event = {
+        "headers": mirrored("tasks/get", params),
+        "body": json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": params}),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", POLL, str(FUNCTIONS), str(tmp_path), json.dumps(event)],
+        env={
+            **ENVIRONMENT,
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_ACCESS_KEY_ID": "testing",
+            "AWS_SECRET_ACCESS_KEY": "testing",
+            "POWERTOOLS_LOG_LEVEL": "CRITICAL",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    status, body, calls, heavy = json.loads(done.stdout.splitlines()[-1])
+    assert (status, json.loads(body)["error"]["code"]) == (400, -32602)
+    assert "Task not found" in body
+    assert calls == ["GetItem"]
+    assert heavy == []

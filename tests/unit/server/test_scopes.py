@@ -1,0 +1,336 @@
+"""Who calls, and what its access token is good for, as far as the function itself checks it.
+
+Rules: authorization/index.mdx, "Error Handling" and "Scope Challenge Handling"; RFC 6750, section
+3; RFC 9728, section 5.1; API Gateway developer guide, "Input format of a Lambda function for proxy
+integration".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import pytest
+
+from mcp_tasks.protocol.challenge import challenge
+from mcp_tasks.registry.catalogue import Catalogue
+from mcp_tasks.server.caller import Auth, Caller, caller_of
+from mcp_tasks.server.http.api_gateway import HttpRequest, from_api_gateway
+from mcp_tasks.server.http.endpoint import Endpoint
+from tests.unit.support.aws import Calls
+from tests.unit.support.listening import Streamed, Time
+from tests.unit.support.stack import ENVIRONMENT, REVISION, Answer, Stack, buffered, mirrored
+
+INVALID, PARAMS, CAPABILITY = -32600, -32602, -32021
+HANDSHAKE: Final = ("2025-11-25", "2025-06-18", "2025-03-26")
+BATCHES: Final = "2025-03-26"
+ISSUER: Final = "https://issuer.example"
+METADATA: Final = "https://api.example/v1/.well-known/oauth-protected-resource/mcp"
+ALICE: Final = "arn:aws:iam::1:user/alice"
+TOKEN: Final = {"principal": f"{ISSUER}|alice", "scopes": "tasks:use  echo:say"}
+
+each_revision = pytest.mark.parametrize("revision", [REVISION, *HANDSHAKE])
+
+# caller_of
+
+SAID: Final[dict[str, tuple[Auth, dict[str, Any], Caller | None]]] = {
+    "oauth": (
+        "oauth",
+        {"authorizer": TOKEN},
+        Caller(f"{ISSUER}|alice", frozenset({"tasks:use", "echo:say"})),
+    ),
+    "oauth, no scopes": (
+        "oauth",
+        {"authorizer": {"principal": "i|s", "scopes": ""}},
+        Caller("i|s", frozenset()),
+    ),
+    "oauth, scopes not said": (
+        "oauth",
+        {"authorizer": {"principal": "i|s"}},
+        Caller("i|s", frozenset()),
+    ),
+    "oauth, no principal": ("oauth", {"authorizer": {"scopes": "a"}}, None),
+    "oauth, an empty principal": ("oauth", {"authorizer": {"principal": "", "scopes": ""}}, None),
+    "oauth, no authorizer": ("oauth", {}, None),
+    "oauth, a null authorizer": ("oauth", {"authorizer": None}, None),
+    "oauth, but signed": ("oauth", {"identity": {"userArn": ALICE}}, None),
+    "oauth, another authorizer's": ("oauth", {"authorizer": {"principalId": "i|s"}}, None),
+    "iam": ("iam", {"identity": {"userArn": ALICE}}, Caller(ALICE)),
+    "iam, an identity pool's": (
+        "iam",
+        {"identity": {"userArn": ALICE, "cognitoIdentityId": "us-east-1:1"}},
+        Caller(f"{ALICE}|us-east-1:1"),
+    ),
+    "iam, not in an identity pool": (
+        "iam",
+        {"identity": {"userArn": ALICE, "cognitoIdentityId": None}},
+        Caller(ALICE),
+    ),
+    "iam, an identity and no ARN": (
+        "iam",
+        {"identity": {"userArn": None, "cognitoIdentityId": "us-east-1:1"}},
+        None,
+    ),
+    "iam, no identity": ("iam", {}, None),
+    "iam, a null identity": ("iam", {"identity": None}, None),
+    "iam, but a token": ("iam", {"authorizer": TOKEN, "identity": {}}, None),
+    "none": ("none", {}, Caller("anonymous")),
+    "none, but signed": ("none", {"identity": {"userArn": ALICE}}, Caller("anonymous")),
+    "none, but a token": ("none", {"authorizer": TOKEN}, Caller("anonymous")),
+}
+
+
+@pytest.mark.parametrize(("auth", "context", "caller"), SAID.values(), ids=SAID)
+def test_the_caller_is_whom_the_gateway_has_let_in(
+    auth: Auth, context: Mapping[str, Any], caller: Caller | None
+) -> None:
+    """One way to find out is never taken for another."""
+    assert caller_of(context, auth) == caller
+
+
+@pytest.mark.parametrize("auth", ["", "OAUTH", "None", "cognito"])
+def test_a_way_that_does_not_exist_lets_nobody_in_by_a_token(auth: Any) -> None:
+    assert caller_of({"authorizer": TOKEN}, auth) is None
+
+
+@pytest.mark.parametrize(
+    "event", [{}, {"requestContext": None}, {"headers": {"Authorization": "Bearer x"}}]
+)
+@pytest.mark.parametrize("auth", ["oauth", "iam"])
+def test_what_a_client_sends_says_nothing_of_who_it_is(event: dict[str, Any], auth: Auth) -> None:
+    assert from_api_gateway(event, auth).caller is None
+
+
+# nobody
+
+
+@dataclass
+class As:
+    """A `Stack.way` of a deployment with tokens: whoever the authorizer says."""
+
+    authorizer: Mapping[str, Any]
+    streamed: Streamed | None = None
+
+    def __call__(self, server: Endpoint, http: HttpRequest) -> Mapping[str, Any]:
+        http = replace(http, caller=caller_of({"authorizer": self.authorizer}, "oauth"))
+        return (self.streamed or buffered)(server, http)
+
+
+def initialize(revision: str) -> tuple[str, dict[str, Any]]:
+    """A first request of a revision."""
+    if revision == REVISION:
+        return "tools/list", {}
+    client = {"capabilities": {}, "clientInfo": {"name": "unit", "version": "1"}}
+    return "initialize", {"protocolVersion": revision, **client}
+
+
+@each_revision
+@pytest.mark.parametrize("streams", [False, True], ids=["buffered", "streamed"])
+def test_nobody_is_let_in_whom_the_gateway_does_not_name(
+    stack: Stack, revision: str, streams: bool
+) -> None:
+    method, params = initialize(revision)
+    assert stack.post(method, params, revision=revision).status == 200
+    stack.way = As({}, Streamed(Time()) if streams else None)
+    answer = stack.post(method, params, revision=revision)
+    assert (answer.status, answer.code) == (401, INVALID)
+    assert stack.calls.made == []
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        ("{", {}),
+        ("[]", {}),
+        ("x" * 2_000_000, {}),
+        (json.dumps([{"jsonrpc": "2.0", "id": 1, "method": "ping"}] * 2), {}),
+        ("{}", {"Origin": "https://evil.example"}),
+    ],
+    ids=["not JSON", "an empty batch", "too large", "a batch", "another page"],
+)
+def test_nothing_of_a_request_of_nobody_is_looked_at(
+    stack: Stack, body: str, headers: dict[str, Any]
+) -> None:
+    """Whatever else is wrong with it."""
+    stack.way = As({})
+    answer = stack.send(body, {"MCP-Protocol-Version": BATCHES, **headers})
+    assert (answer.status, answer.code) == (401, INVALID)
+    assert "id" not in answer.message
+
+
+# scopes
+
+
+def guarded(catalogue: Catalogue, **scopes: tuple[str, ...]) -> Catalogue:
+    """The same tools, some of which need scopes."""
+    tools = [replace(tool, scopes=scopes.get(tool.name, ())) for tool in catalogue.tools.values()]
+    return Catalogue(tools, catalogue.resources.values(), catalogue.prompts.values())
+
+
+class Guarded:
+    """A server with tokens: each needs `tasks:use`, and some tools need more."""
+
+    def __init__(self, aws: Calls, catalogue: Catalogue, base: str = "tasks:use") -> None:
+        tools = guarded(
+            catalogue,
+            echo=("echo:say",),
+            count=("count:up", "tasks:use"),
+            wait=("wait:long", "wait:more"),
+        )
+        environment = {
+            **ENVIRONMENT,
+            "AUTH": "oauth",
+            "SCOPES": base,
+            "RESOURCE_METADATA": METADATA,
+        }
+        self.stack = Stack(aws, tools, environment)
+
+    def call(self, scopes: str, tool: str, arguments: Any, **options: Any) -> Answer:
+        """A call with a token of these scopes."""
+        self.stack.way = As({"principal": "i|alice", "scopes": scopes})
+        return self.stack.call(tool, arguments, **options)
+
+    def batch(self, scopes: str, *texts: str | None) -> Answer:
+        """Calls of `echo`; None is a ping."""
+        self.stack.way = As({"principal": "i|alice", "scopes": scopes})
+        bodies = []
+        for n, text in enumerate(texts):
+            call = {"name": "echo", "arguments": {"text": text}}
+            method = "ping" if text is None else "tools/call"
+            params = {} if text is None else call
+            bodies.append({"jsonrpc": "2.0", "id": n, "method": method, "params": params})
+        headers = mirrored("tools/call", {}, BATCHES)
+        return self.stack.send(json.dumps(bodies), headers, revision=BATCHES)
+
+
+@pytest.fixture
+def server(aws: Calls, catalogue: Catalogue) -> Guarded:
+    return Guarded(aws, catalogue)
+
+
+def challenged(answer: Answer, scopes: str) -> bool:
+    """Whether an answer is the challenge for a token with all of these scopes."""
+    wanted = f'Bearer error="insufficient_scope", scope="{scopes}", resource_metadata="{METADATA}"'
+    return (
+        (answer.status, answer.code) == (403, INVALID)
+        and answer.headers["WWW-Authenticate"] == wanted
+        and answer.headers["Content-Type"] == "application/json"
+        and answer.error["data"] == {"requiredScopes": scopes.split()}
+    )
+
+
+@each_revision
+@pytest.mark.parametrize(
+    "scopes", ["", "tasks:use", "echo:say", "tasks:use echo", "tasks:use ECHO:SAY echo:say:more"]
+)
+def test_a_token_that_lacks_a_scope_is_challenged(
+    server: Guarded, revision: str, scopes: str
+) -> None:
+    """ "Runtime Insufficient Scope Errors": 403, with all scopes that the request needs."""
+    answer = server.call(scopes, "echo", {"text": "a"}, revision=revision)
+    assert challenged(answer, "tasks:use echo:say")
+    assert answer.message["id"] == 1
+
+
+@each_revision
+@pytest.mark.parametrize("scopes", ["tasks:use echo:say", "echo:say a b tasks:use"])
+def test_a_token_with_all_scopes_is_good(server: Guarded, revision: str, scopes: str) -> None:
+    answer = server.call(scopes, "echo", {"text": "a"}, revision=revision)
+    assert answer.result["content"] == [{"type": "text", "text": "a"}]
+
+
+def test_a_tool_without_scopes_needs_those_of_every_request(server: Guarded) -> None:
+    assert server.call("tasks:use", "half", {"number": 1}).status == 200
+    assert challenged(server.call("half", "half", {"number": 1}), "tasks:use")
+
+
+def test_a_scope_is_named_once(server: Guarded) -> None:
+    assert challenged(server.call("", "count", {"upto": 3}), "tasks:use count:up")
+
+
+def test_without_scopes_of_every_request_a_tool_needs_its_own(
+    aws: Calls, catalogue: Catalogue
+) -> None:
+    server = Guarded(aws, catalogue, base="")
+    assert server.call("", "half", {"number": 1}).status == 200
+    assert challenged(server.call("", "echo", {"text": "a"}), "echo:say")
+
+
+def test_a_token_that_lacks_a_scope_starts_nothing(server: Guarded) -> None:
+    """And takes no place, and no key; a repeated call is checked like the first."""
+    key: dict[str, Any] = {"headers": {"Idempotency-Key": "k"}}
+    assert challenged(server.call("tasks:use", "count", {"upto": 3}, **key), "tasks:use count:up")
+    assert server.stack.calls.made == []
+    assert server.call("tasks:use count:up", "count", {"upto": 3}, **key).status == 200
+    server.stack.calls.forget()
+    assert challenged(server.call("tasks:use", "count", {"upto": 3}, **key), "tasks:use count:up")
+    assert server.stack.calls.made == []
+
+
+def test_scopes_come_before_everything_else_about_a_tool(server: Guarded) -> None:
+    """Neither its arguments nor whether it needs tasks is told."""
+    wanted = "tasks:use wait:long wait:more"
+    for scopes in ("tasks:use wait:long", "wait:long wait:more"):
+        assert challenged(server.call(scopes, "wait", {"x": 1}, capabilities={}), wanted)
+    assert server.call(wanted, "wait", {}, capabilities={}).code == CAPABILITY
+    assert server.call("", "nothing", {}).code == PARAMS
+
+
+@pytest.mark.parametrize("user_arn", [None, ALICE])
+def test_callers_without_tokens_have_no_scopes_to_check(
+    server: Guarded, user_arn: str | None
+) -> None:
+    server.stack.way = buffered
+    assert server.stack.call("echo", {"text": "a"}, user_arn=user_arn).status == 200
+
+
+def test_a_batch_is_checked_one_by_one(server: Guarded) -> None:
+    """A batch is answered with 200; the challenge is in its header all the same."""
+    answer = server.batch("tasks:use", None, "a", "b", None)
+    assert answer.status == 200
+    assert answer.batch is not None
+    codes = [message.get("error", {}).get("code") for message in answer.batch]
+    assert codes == [None, INVALID, INVALID, None]
+    assert 'scope="tasks:use echo:say"' in answer.headers["WWW-Authenticate"]
+    answer = server.batch("tasks:use echo:say", None, "a")
+    assert answer.batch is not None
+    assert all("result" in message for message in answer.batch)
+    assert "WWW-Authenticate" not in answer.headers
+
+
+def test_a_streamed_answer_has_the_challenge(server: Guarded) -> None:
+    server.stack.way = As({"principal": "i|alice", "scopes": ""}, Streamed(Time()))
+    assert challenged(server.stack.call("echo", {"text": "a"}), "tasks:use echo:say")
+
+
+def test_tasks_are_the_principals_that_the_token_names(server: Guarded) -> None:
+    task_id = server.call("tasks:use count:up", "count", {"upto": 3}).result["taskId"]
+    (row,) = server.stack.rows
+    assert row["principal"] == {"S": "i|alice"}
+    assert server.stack.task(task_id)["status"] == "working"
+    for other in ("i|bob", "i|alic", "j|alice", "anonymous"):
+        server.stack.way = As({"principal": other, "scopes": "tasks:use count:up"})
+        assert server.stack.post("tasks/get", {"taskId": task_id}).code == PARAMS
+
+
+# the challenge
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((), 'Bearer resource_metadata="m"'),
+        ((["a", "b"],), 'Bearer scope="a b", resource_metadata="m"'),
+        (([], "invalid_token"), 'Bearer error="invalid_token", resource_metadata="m"'),
+        (
+            (["a"], "invalid_token", "It has expired"),
+            'Bearer error="invalid_token", error_description="It has expired", scope="a", '
+            'resource_metadata="m"',
+        ),
+    ],
+)
+def test_a_challenge_says_what_to_bring(arguments: tuple[Any, ...], text: str) -> None:
+    """RFC 6750, section 3: no error for a request that brought no token."""
+    assert challenge("m", *arguments) == text

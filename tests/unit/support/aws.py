@@ -1,0 +1,205 @@
+"""boto3 clients that note what is asked of them. Under moto, DynamoDB's conditions are real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import cache
+from math import inf
+from threading import RLock
+from typing import Any, Final
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+REGION: Final = "us-east-1"
+ACCOUNT: Final = "123456789012"
+TABLE: Final = "tasks"
+MAILBOXES: Final = "mailboxes"
+CALLERS: Final = "callers"
+PAYLOADS: Final = "payloads"
+
+FAULTS: Final = frozenset({"InternalError", "InternalFailure", "InternalServerError"})
+"""Errors that are the service's own."""
+
+
+@cache
+def real(service: str) -> Any:
+    """A boto3 client. One for all tests: making it costs more than most of them."""
+    return boto3.client(  # type: ignore[call-overload]
+        service,
+        region_name=REGION,
+        aws_access_key_id="testing",
+        aws_secret_access_key="testing",
+        config=Config(ignore_configured_endpoint_urls=True),  # type: ignore[call-arg]
+    )
+
+
+class Died(BaseException):
+    """A function's end between two calls: out of time or memory, or its instance was lost."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call to AWS."""
+
+    operation: str
+    arguments: dict[str, Any]
+
+
+@dataclass
+class Calls:
+    """Makes clients as `boto3.client` does, and keeps every call that is made through them.
+
+    `instead` replaces operations, for answers of AWS that moto does not give: it maps an operation
+    to a function that is called in its place.
+    """
+
+    made: list[Call] = field(default_factory=list)
+    clients: list[str] = field(default_factory=list)
+    instead: dict[str, Callable[..., Any]] = field(default_factory=dict)
+
+    def client(self, service: str, **options: Any) -> Any:
+        """A recording client."""
+        self.clients.append(service)
+        return _Recording(real(service), self)
+
+    def make(self, call: Call, operation: Callable[..., Any]) -> Any:
+        """Make a call."""
+        self.made.append(call)
+        return operation(**call.arguments)
+
+    @property
+    def operations(self) -> list[str]:
+        """The names of the calls, in their order."""
+        return [call.operation for call in self.made]
+
+    def forget(self) -> None:
+        """Start counting anew."""
+        self.made.clear()
+        self.clients.clear()
+
+
+@dataclass
+class Mortal(Calls):
+    """Clients of a function that dies at its call number `last`, before it takes effect or after.
+
+    Numbers begin with 0, at `forget`. Its threads call one after the other: moto checks a condition
+    and writes in two steps.
+    """
+
+    last: float = inf
+    takes_effect: bool = False
+    turn: AbstractContextManager[Any] = field(default_factory=RLock)
+
+    def make(self, call: Call, operation: Callable[..., Any]) -> Any:
+        """Make a call, unless the function dies of it."""
+        with self.turn:
+            if len(self.made) < self.last:
+                return super().make(call, operation)
+            if self.takes_effect:
+                super().make(call, operation)
+            raise Died(call.operation)
+
+
+class _Recording:
+    def __init__(self, client: Any, calls: Calls) -> None:
+        self._client = client
+        self._calls = calls
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("exceptions", "meta"):
+            return getattr(self._client, name)
+
+        def operation(**arguments: Any) -> Any:
+            call = self._calls.instead.get(name) or getattr(self._client, name)
+            return self._calls.make(Call(name, arguments), call)
+
+        return operation
+
+
+def error_response(code: str, status: int = 400) -> Any:
+    """What an error of AWS is made of."""
+    return {
+        "Error": {"Code": code, "Message": "no"},
+        "ResponseMetadata": {"HTTPStatusCode": status},
+    }
+
+
+def refusing(service: str, code: str, operation: str = "Operation") -> Callable[..., Any]:
+    """An operation that AWS answers with the error `code`, under that error's HTTP status."""
+    status = 500 if code in FAULTS else 400
+
+    def refuse(**arguments: Any) -> Any:
+        modelled = getattr(real(service).exceptions, code, ClientError)
+        raise modelled(error_response(code, status), operation)
+
+    return refuse
+
+
+def create_table() -> str:
+    """The tasks table, as `infra/table.py` declares its keys."""
+    real("dynamodb").create_table(
+        TableName=TABLE,
+        KeySchema=[{"AttributeName": "taskId", "KeyType": "HASH"}],
+        AttributeDefinitions=[
+            {"AttributeName": "taskId", "AttributeType": "S"},
+            {"AttributeName": "reconcileShard", "AttributeType": "S"},
+            {"AttributeName": "reconcileAt", "AttributeType": "N"},
+        ],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "reconcile",
+                "KeySchema": [
+                    {"AttributeName": "reconcileShard", "KeyType": "HASH"},
+                    {"AttributeName": "reconcileAt", "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            }
+        ],
+        BillingMode="PAY_PER_REQUEST",
+        StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+    )
+    return TABLE
+
+
+def create_mailboxes() -> str:
+    """The table of mailboxes, as `infra/mailboxes.py` declares its key."""
+    real("dynamodb").create_table(
+        TableName=MAILBOXES,
+        KeySchema=[
+            {"AttributeName": "pk", "KeyType": "HASH"},
+            {"AttributeName": "sk", "KeyType": "RANGE"},
+        ],
+        AttributeDefinitions=[
+            {"AttributeName": "pk", "AttributeType": "S"},
+            {"AttributeName": "sk", "AttributeType": "S"},
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return MAILBOXES
+
+
+def create_callers() -> str:
+    """The table of what callers have open, as `infra/callers.py` declares its key."""
+    real("dynamodb").create_table(
+        TableName=CALLERS,
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return CALLERS
+
+
+def create_payloads() -> str:
+    """The bucket of what is too large for rows and executions."""
+    real("s3").create_bucket(Bucket=PAYLOADS)
+    return PAYLOADS
+
+
+def raw_rows() -> list[dict[str, Any]]:
+    """Every row of the table as DynamoDB keeps it, expired ones included."""
+    items: list[dict[str, Any]] = real("dynamodb").scan(TableName=TABLE)["Items"]
+    return sorted(items, key=lambda item: str(item["taskId"]))

@@ -1,0 +1,100 @@
+"""A task, its execution, and what looks after both; for tests that break something between them."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from moto.dynamodb.models import dynamodb_backends
+from moto.s3.models import s3_backends
+
+from mcp_tasks.payloads.s3_store import PayloadStore
+from mcp_tasks.registry.catalogue import Catalogue
+from mcp_tasks.tasks.questions import Ask, FormQuestion, open_ask
+from mcp_tasks.tasks.task import Task
+from mcp_tasks.tasks.task_table import TaskTable
+from mcp_tasks.workflows.executions import execution_arn
+from mcp_tasks.workflows.reconcile import Found, Reconciler
+from tests.unit.support.aws import TABLE, Mortal, create_payloads, create_table, raw_rows, real
+from tests.unit.support.example_task import ID, NOW, a_task
+from tests.unit.support.states import States
+
+MACHINE: Final = a_task().state_machine_arn
+ARN: Final = execution_arn(MACHINE, ID)
+YES: Final = {"action": "accept", "content": {}}
+
+
+@dataclass
+class World:
+    """The table, Step Functions, the bucket; and a function that looks after tasks."""
+
+    catalogue: Catalogue
+    calls: Mortal = field(default_factory=Mortal)
+    states: States = field(default_factory=States)
+
+    def __post_init__(self) -> None:
+        dynamodb_backends.reset()
+        s3_backends.reset()
+        self.rows = TaskTable(self.calls.client("dynamodb"), create_table())
+        self.executions = self.states.serve(self.calls)
+        self.payloads = PayloadStore(lambda: self.calls.client("s3"), create_payloads())
+        self.repair = Reconciler(self.rows, self.executions, self.catalogue, self.payloads)
+
+    @property
+    def row(self) -> Task:
+        """The task, expired or not."""
+        task = self.rows.peek(ID)
+        assert task is not None
+        return task
+
+    @property
+    def reconcile_at(self) -> int:
+        """When the task is due, which it has to be at some time."""
+        assert self.row.reconcile_at is not None
+        return self.row.reconcile_at
+
+    def look(self, now: int | None = None) -> Found | None:
+        """Look after the task, when it is due unless it is said when."""
+        return self.repair.reconcile(self.row, self.reconcile_at if now is None else now)
+
+    def kept(self) -> tuple[dict[str, Any], States]:
+        """The task and its execution as they are."""
+        (row,) = raw_rows()
+        return row, deepcopy(self.states)
+
+    def put_back(self, kept: tuple[dict[str, Any], States]) -> None:
+        """The task and its execution as they were."""
+        row, states = kept
+        real("dynamodb").put_item(TableName=TABLE, Item=row)
+        vars(self.states).update(vars(deepcopy(states)))
+
+    # what happens before
+
+    def written(self, **changes: Any) -> None:
+        """A task that was written, and not started."""
+        self.rows.create(a_task(**changes))
+
+    def started(self, **changes: Any) -> None:
+        """A task whose execution runs."""
+        self.written(**changes)
+        task = a_task(**changes)
+        self.states.run(task.state_machine_arn, ID, task.input or "")
+
+    def ended(self, output: Any = None, status: str = "SUCCEEDED", **changes: Any) -> None:
+        """A task whose execution has ended, of which nothing was heard."""
+        self.started(**changes)
+        machine = a_task(**changes).state_machine_arn
+        self.states.end(execution_arn(machine, ID), output or {"content": []}, status)
+
+    def asked(self, *tokens: str) -> list[Ask]:
+        """Questions that were asked by a task that runs, each by a state of its own."""
+        asks = [open_ask(token, {"sure": FormQuestion("Sure?", {})}) for token in tokens]
+        for ask in asks:
+            self.states.wait(ask.token)
+            self.rows.ask(ID, ask, NOW)
+        return asks
+
+    def answered(self, ask: Ask) -> None:
+        """An answer that was stored, and not sent."""
+        self.rows.answer(self.row, {ask.id: dict.fromkeys(ask.questions, YES)}, NOW + 1)

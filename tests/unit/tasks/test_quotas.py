@@ -1,0 +1,595 @@
+"""What each caller has open, against moto's DynamoDB, whose conditional writes are real.
+
+Each condition of each write, and the test that fails without it (checked by removing the condition
+from a copy of the library and running this file):
+
+    take   attribute_exists(open)               test_a_callers_first_place_without_a_limit_of_tasks
+    take   size(open) < most                    test_two_take_the_last_place_at_once
+    take   attribute_not_exists(open)           test_two_take_a_callers_first_place_at_once
+    take   attribute_not_exists(tat)            test_a_pace_begins_for_a_caller_who_had_none
+    take   tat <= now                           test_so_many_at_once_and_then_evenly
+    take   tat > now                            test_a_caller_who_was_ahead_is_new_again
+    take   tat <= now + ahead                   test_two_take_the_last_of_a_minute_at_once
+    drop   attribute_exists(open)               test_the_item_expires_before_a_place_is_given_back,
+                                                test_a_listen_that_took_no_place_gives_none_back
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any, Final
+
+import pytest
+from botocore.exceptions import ClientError
+
+from mcp_tasks.tasks.quotas import (
+    ATTEMPTS,
+    FORGET_MS,
+    GRACE_MS,
+    LOOK_EVERY_MS,
+    CallerQuotas,
+    QuotaExceeded,
+    RateLimit,
+    RateLimited,
+    hashed,
+)
+from mcp_tasks.tasks.state import Status
+from mcp_tasks.tasks.task_table import BATCH, Busy, TaskTable
+from tests.unit.support.aws import CALLERS, TABLE, Calls, create_callers, real, refusing
+from tests.unit.support.example_task import HOUR, NOW, a_task
+
+MOST: Final = 3
+MINUTE: Final = 60_000
+THREE: Final = RateLimit(3)
+
+
+def task_id(n: int) -> str:
+    """The id of a task."""
+    return f"c1-{n:032x}"
+
+
+class Callers:
+    """Places, and the tasks that have them."""
+
+    def __init__(self, aws: Calls, rows: TaskTable) -> None:
+        self.aws = aws
+        self.rows = rows
+        self.places = CallerQuotas(aws.client("dynamodb"), CALLERS)
+
+    def take(
+        self,
+        n: int,
+        most: int = MOST,
+        pace: RateLimit | None = None,
+        now: int = NOW,
+        principal: str = "alice",
+    ) -> None:
+        """Take a place for a task."""
+        self.places.acquire_task(principal, task_id(n), self.rows, most, pace, now)
+
+    def open_task(self, n: int, most: int = MOST, now: int = NOW, **changes: Any) -> None:
+        """Take a place for a task, and write it."""
+        self.take(n, most, now=now)
+        times = {"created_at": now, "last_updated_at": now}
+        self.rows.create(a_task(task_id=task_id(n), **{**times, **changes}))
+
+    def other(self) -> Callers:
+        """Another instance of the function, which nothing is noted of and nothing happens to."""
+        return Callers(Calls(), TaskTable(real("dynamodb"), TABLE))
+
+    def before(self, action: Callable[[], object], nth: int = 0, expression: str = "SET") -> None:
+        """Let something happen just before the nth write of a kind arrives at DynamoDB."""
+        writes = count()
+
+        def update(**arguments: Any) -> Any:
+            if arguments["UpdateExpression"].startswith(expression) and next(writes) == nth:
+                action()
+            return real("dynamodb").update_item(**arguments)
+
+        self.aws.instead["update_item"] = update
+
+    def item(self, kind: str = "tasks", principal: str = "alice") -> dict[str, Any] | None:
+        """What the table holds of a caller."""
+        item: dict[str, Any] | None = (
+            real("dynamodb").get_item(TableName=CALLERS, Key=key(kind, principal)).get("Item")
+        )
+        return item
+
+    def open(self, kind: str = "tasks", principal: str = "alice") -> set[str]:
+        """The ids of what has a place."""
+        item = self.item(kind, principal)
+        return set(item["open"]["M"]) if item else set()
+
+    def tat(self) -> int:
+        """When alice will have used up what she may create."""
+        item = self.item()
+        assert item is not None
+        return int(item["tat"]["N"])
+
+    def put(self, open_: dict[str, int], kind: str = "tasks", **more: int) -> None:
+        """Replace what alice has open."""
+        places = {"M": {place: {"N": str(value)} for place, value in open_.items()}}
+        numbers = {name: {"N": str(value)} for name, value in more.items()}
+        item = {**key(kind, "alice"), "open": places, **numbers}
+        real("dynamodb").put_item(TableName=CALLERS, Item=item)
+
+    def delete(self, kind: str = "tasks") -> None:
+        """Remove alice's item, as its time-to-live does."""
+        real("dynamodb").delete_item(TableName=CALLERS, Key=key(kind, "alice"))
+
+    def reads(self) -> int:
+        """How often the rows were asked which tasks are over."""
+        return self.aws.operations.count("batch_get_item")
+
+
+def key(kind: str, principal: str) -> dict[str, Any]:
+    return {"pk": {"S": f"{kind}#{hashed(principal)}"}}
+
+
+def ids(*numbers: int) -> set[str]:
+    return set(map(task_id, numbers))
+
+
+@pytest.fixture
+def callers(aws: Calls, rows: TaskTable) -> Callers:
+    create_callers()
+    return Callers(aws, rows)
+
+
+# how many
+
+
+def test_so_many_places_and_no_more(callers: Callers) -> None:
+    for n in range(MOST):
+        callers.open_task(n)
+    with pytest.raises(QuotaExceeded):
+        callers.take(MOST)
+    assert callers.open() == ids(0, 1, 2)
+
+
+def test_callers_do_not_share_places(callers: Callers) -> None:
+    callers.open_task(0, most=1)
+    callers.take(1, most=1, principal="bob")
+    assert callers.open() == ids(0)
+    assert callers.open(principal="bob") == ids(1)
+
+
+def test_two_take_the_last_place_at_once(callers: Callers) -> None:
+    """Each finds the place free; one of them gets it."""
+    callers.open_task(0)
+    callers.open_task(1)
+    callers.before(lambda: callers.other().open_task(2))
+    with pytest.raises(QuotaExceeded):
+        callers.take(3)
+    assert callers.open() == ids(0, 1, 2)
+
+
+def test_two_take_a_callers_first_place_at_once(callers: Callers) -> None:
+    """Each finds that there is no item yet; the second must not overwrite the first's place."""
+    callers.before(lambda: callers.other().take(0, pace=THREE), nth=1)
+    callers.take(1, pace=THREE)
+    assert callers.open() == ids(0, 1)
+    assert callers.tat() == NOW + 2 * THREE.interval_ms
+
+
+def test_two_listens_are_a_callers_first_at_once(callers: Callers) -> None:
+    def listen(who: Callers, listen_id: str) -> None:
+        who.places.acquire_listen("alice", listen_id, NOW + HOUR, 2, NOW)
+
+    callers.before(lambda: listen(callers.other(), "one"), nth=1)
+    listen(callers, "other")
+    assert callers.open("listens") == {"one", "other"}
+
+
+def test_a_first_place_is_two_writes_and_every_other_is_one(callers: Callers) -> None:
+    callers.aws.forget()
+    callers.take(0)
+    assert callers.aws.operations == ["update_item"] * 2
+    callers.aws.forget()
+    callers.take(1)
+    assert callers.aws.operations == ["update_item"]
+
+
+@pytest.mark.parametrize(
+    ("most", "pace"), [(1, None), (MOST, THREE), (1, RateLimit(1)), (0, RateLimit(1))], ids=str
+)
+def test_a_place_that_is_taken_twice_is_one_place(
+    callers: Callers, most: int, pace: RateLimit | None
+) -> None:
+    """botocore repeats a write whose answer was lost."""
+
+    def twice(**arguments: Any) -> Any:
+        real("dynamodb").update_item(**arguments)
+        return real("dynamodb").update_item(**arguments)
+
+    callers.aws.instead["update_item"] = twice
+    callers.take(0, most, pace)
+    assert callers.open() == ids(0)
+    assert pace is None or callers.tat() == NOW + pace.interval_ms
+
+
+def test_without_limits_nothing_is_written(callers: Callers) -> None:
+    callers.aws.forget()
+    callers.take(0, most=0)
+    callers.places.acquire_listen("alice", "listen", NOW + HOUR, 0, NOW)
+    assert callers.aws.made == []
+
+
+def test_a_callers_first_place_without_a_limit_of_tasks(callers: Callers) -> None:
+    for n in range(3):
+        callers.take(n, most=0, pace=THREE)
+    with pytest.raises(RateLimited):
+        callers.take(3, most=0, pace=THREE)
+    assert callers.reads() == 0
+
+
+def test_after_enough_attempts_others_were_always_faster(callers: Callers) -> None:
+    """Whoever takes what becomes free at each attempt."""
+
+    def refuse(**arguments: Any) -> Any:
+        item = {**arguments["Key"], "open": {"M": {}}}
+        answer: Any = {"Error": {"Code": "ConditionalCheckFailedException"}, "Item": item}
+        raise ClientError(answer, "UpdateItem")
+
+    callers.aws.instead["update_item"] = refuse
+    callers.aws.forget()
+    with pytest.raises(Busy):
+        callers.take(0)
+    assert callers.aws.operations == ["update_item"] * ATTEMPTS
+
+
+def test_an_error_of_dynamodb_is_not_taken_for_a_refusal(callers: Callers) -> None:
+    callers.aws.instead["update_item"] = refusing("dynamodb", "InternalServerError")
+    with pytest.raises(ClientError, match="InternalServerError"):
+        callers.take(0)
+    with pytest.raises(ClientError, match="InternalServerError"):
+        callers.places.release_listen("alice", "listen")
+
+
+def test_an_item_outlives_what_it_holds(callers: Callers) -> None:
+    """The time-to-live attribute is in seconds, and moves on with each place."""
+    for n, now in enumerate((NOW, NOW + HOUR)):
+        callers.take(n, now=now)
+        item = callers.item()
+        assert item is not None
+        assert item["expiresAt"] == {"N": str((now + FORGET_MS) // 1000)}
+
+
+# how fast
+
+
+def test_so_many_at_once_and_then_evenly(callers: Callers) -> None:
+    for n in range(3):
+        callers.take(n, most=9, pace=THREE)
+    for n, wait in ((3, 20_000), (4, 20_000)):
+        now = NOW + 20_000 * (n - 3)
+        with pytest.raises(RateLimited) as caught:
+            callers.take(n, most=9, pace=THREE, now=now)
+        assert caught.value.retry_after_ms == wait
+        with pytest.raises(RateLimited):
+            callers.take(n, most=9, pace=THREE, now=now + wait - 1)
+        callers.take(n, most=9, pace=THREE, now=now + wait)
+    assert callers.open() == ids(0, 1, 2, 3, 4)
+
+
+def test_whoever_was_idle_for_a_minute_may_create_all_at_once_again(callers: Callers) -> None:
+    for n in range(6):
+        callers.take(n, most=9, pace=THREE, now=NOW + MINUTE * (n // 3))
+    with pytest.raises(RateLimited):
+        callers.take(6, most=9, pace=THREE, now=NOW + MINUTE)
+
+
+def test_one_a_minute_is_one_a_minute(callers: Callers) -> None:
+    callers.take(0, pace=RateLimit(1))
+    with pytest.raises(RateLimited) as caught:
+        callers.take(1, pace=RateLimit(1), now=NOW + 1)
+    assert caught.value.retry_after_ms == MINUTE - 1
+    callers.take(1, pace=RateLimit(1), now=NOW + MINUTE)
+
+
+@pytest.mark.parametrize("per_minute", [1, 7, 120, 60_000, 10**6])
+def test_a_pace_is_no_slower_than_it_says(per_minute: int) -> None:
+    pace = RateLimit(per_minute)
+    assert 1 <= pace.interval_ms <= max(1, MINUTE / per_minute)
+    assert pace.ahead_ms == pace.interval_ms * (per_minute - 1)
+
+
+def test_two_take_the_last_of_a_minute_at_once(callers: Callers) -> None:
+    """Both know that the caller is ahead of the clock; the second would be too far ahead."""
+    callers.take(0, most=9, pace=THREE)
+    callers.take(1, most=9, pace=THREE)
+    callers.before(lambda: callers.other().take(2, most=9, pace=THREE), nth=1)
+    with pytest.raises(RateLimited):
+        callers.take(3, most=9, pace=THREE)
+    assert callers.open() == ids(0, 1, 2)
+    assert callers.tat() == NOW + MINUTE
+
+
+def test_two_go_ahead_of_the_clock_at_once(callers: Callers) -> None:
+    """Both believe that the caller was idle; the second adds to what the first has used up."""
+    callers.put({})
+    callers.before(lambda: callers.other().take(0, pace=THREE))
+    callers.take(1, pace=THREE)
+    assert callers.open() == ids(0, 1)
+    assert callers.tat() == NOW + 2 * THREE.interval_ms
+
+
+def test_a_caller_who_was_ahead_is_new_again(callers: Callers) -> None:
+    """The item expired, and another instance made it anew, by a clock that is a minute late."""
+    callers.take(0, pace=THREE)
+    callers.before(lambda: callers.put({task_id(1): NOW - MINUTE}, tat=NOW - 40_000), nth=1)
+    callers.take(2, pace=THREE)
+    assert callers.open() == ids(1, 2)
+    assert callers.tat() == NOW + THREE.interval_ms
+
+
+def test_a_pace_begins_for_a_caller_who_had_none(callers: Callers) -> None:
+    """A deployment may set the limit later."""
+    callers.take(0)
+    callers.take(1, pace=THREE)
+    assert callers.open() == ids(0, 1)
+    assert callers.tat() == NOW + THREE.interval_ms
+
+
+def test_what_is_refused_uses_nothing_up(callers: Callers) -> None:
+    callers.open_task(0, most=1)
+    callers.take(1, most=2, pace=THREE)
+    before = callers.tat()
+    with pytest.raises(QuotaExceeded):
+        callers.take(2, most=2, pace=THREE)
+    assert callers.tat() == before
+
+
+# what is over
+
+
+def end(rows: TaskTable, status: Status, n: int = 0) -> None:
+    """End a task."""
+    match status:
+        case Status.COMPLETED:
+            rows.complete(task_id(n), {"content": []}, NOW)
+        case Status.FAILED:
+            rows.fail(task_id(n), {"code": -32603, "message": "broken"}, "broken", NOW)
+        case _:
+            rows.cancel(task_id(n), NOW, "alice")
+
+
+@pytest.mark.parametrize("status", [Status.COMPLETED, Status.FAILED, Status.CANCELLED])
+def test_a_task_that_ended_gives_its_place_back(callers: Callers, status: Status) -> None:
+    for n in range(MOST):
+        callers.open_task(n)
+    end(callers.rows, status, n=1)
+    callers.open_task(MOST)
+    assert callers.open() == ids(0, 2, MOST)
+
+
+def test_a_task_that_expired_gives_its_place_back(callers: Callers) -> None:
+    """DynamoDB may keep its row for days."""
+    callers.open_task(0, most=1, ttl_ms=5 * MINUTE)
+    with pytest.raises(QuotaExceeded):
+        callers.take(1, most=1, now=NOW + 5 * MINUTE - 1)
+    callers.take(1, most=1, now=NOW + 5 * MINUTE - 1 + LOOK_EVERY_MS)
+    assert callers.open() == ids(1)
+
+
+def test_a_task_whose_row_was_deleted_gives_its_place_back(callers: Callers) -> None:
+    callers.open_task(0, most=1)
+    real("dynamodb").delete_item(TableName=TABLE, Key={"taskId": {"S": task_id(0)}})
+    callers.take(1, most=1, now=NOW + HOUR)
+    assert callers.open() == ids(1)
+
+
+def test_a_place_is_kept_for_a_task_that_is_about_to_be_written(callers: Callers) -> None:
+    callers.take(0, most=1)
+    with pytest.raises(QuotaExceeded):
+        callers.take(1, most=1, now=NOW + GRACE_MS - 1)
+    assert callers.open() == ids(0)
+
+
+def test_a_task_that_was_never_written_gives_its_place_back(callers: Callers) -> None:
+    """Whoever took the place died."""
+    callers.take(0, most=1)
+    callers.take(1, most=1, now=NOW + GRACE_MS)
+    assert callers.open() == ids(1)
+
+
+def test_a_task_that_waits_for_an_answer_keeps_its_place(callers: Callers) -> None:
+    callers.open_task(0, most=1, status=Status.INPUT_REQUIRED)
+    with pytest.raises(QuotaExceeded):
+        callers.take(1, most=1, now=NOW + GRACE_MS)
+    assert callers.open() == ids(0)
+
+
+def test_all_that_is_over_is_given_back_at_once(callers: Callers) -> None:
+    for n in range(MOST):
+        callers.open_task(n)
+        end(callers.rows, Status.COMPLETED, n)
+    callers.aws.forget()
+    callers.take(MOST)
+    assert callers.open() == ids(MOST)
+    assert callers.aws.operations == [
+        "update_item",
+        "batch_get_item",
+        "update_item",
+        "update_item",
+    ]
+
+
+def test_a_look_that_found_nothing_is_not_repeated_at_once(callers: Callers) -> None:
+    """A caller that goes on trying costs one write and no reads."""
+    callers.open_task(0, most=1)
+    callers.aws.forget()
+    for later, reads in ((0, 1), (1, 1), (LOOK_EVERY_MS - 1, 1), (LOOK_EVERY_MS, 2)):
+        with pytest.raises(QuotaExceeded):
+            callers.take(1, most=1, now=NOW + later)
+        assert callers.reads() == reads
+
+
+def test_a_look_that_found_something_is_repeated_when_that_is_gone(callers: Callers) -> None:
+    callers.open_task(0, most=1)
+    for n in range(3):
+        end(callers.rows, Status.COMPLETED, n)
+        callers.open_task(n + 1, most=1)
+    assert callers.open() == ids(3)
+
+
+def test_two_give_the_same_place_back_at_once(callers: Callers) -> None:
+    callers.open_task(0, most=2)
+    callers.open_task(1, most=2)
+    end(callers.rows, Status.COMPLETED, 0)
+    callers.before(lambda: callers.other().take(2, most=2), expression="REMOVE")
+    with pytest.raises(QuotaExceeded):
+        callers.take(3, most=2)
+    assert callers.open() == ids(1, 2)
+
+
+def test_the_item_expires_before_a_place_is_given_back(callers: Callers) -> None:
+    """A path into nothing is an error, and an item that holds nothing must not come to be."""
+    callers.open_task(0, most=1)
+    end(callers.rows, Status.COMPLETED)
+    callers.before(callers.delete, expression="REMOVE")
+    callers.take(1, most=1)
+    assert callers.open() == ids(1)
+
+
+def test_the_place_of_a_task_that_was_not_written_is_given_back(callers: Callers) -> None:
+    """There is no row that would tell that it is over; it would be free after a minute."""
+    callers.take(0)
+    callers.take(1)
+    callers.places.release_task("alice", task_id(0))
+    callers.places.release_task("alice", task_id(2))
+    callers.places.release_task("bob", task_id(1))
+    assert callers.open() == ids(1)
+    assert callers.item(principal="bob") is None
+
+
+def test_the_item_expires_before_a_look_is_noted(callers: Callers) -> None:
+    """What is noted of nobody would be an item without places, and without an expiry."""
+    callers.open_task(0, most=1)
+    callers.before(callers.delete, expression="SET #lookedAt")
+    with pytest.raises(QuotaExceeded):
+        callers.take(1, most=1)
+    assert callers.item() is None
+    callers.take(1, most=1, now=NOW + LOOK_EVERY_MS)
+
+
+def test_more_are_looked_at_than_one_call_reads(callers: Callers) -> None:
+    """The limit may be larger than a batch; the oldest are asked first."""
+    most = BATCH + 1
+    callers.put({task_id(n): NOW + n for n in range(most)})
+    newest = a_task(task_id=task_id(most - 1))
+    callers.rows.create(newest)
+    end(callers.rows, Status.COMPLETED, most - 1)
+    callers.aws.forget()
+    callers.take(most, most=most, now=NOW + most)
+    assert callers.open() == ids(*range(most - 1), most)
+    assert callers.reads() == 2
+
+
+def test_the_oldest_are_asked_first(callers: Callers) -> None:
+    most = BATCH + 1
+    callers.put({task_id(n): NOW - n for n in range(most)})
+    callers.rows.create(a_task(task_id=task_id(most - 1)))
+    end(callers.rows, Status.COMPLETED, most - 1)
+    callers.aws.forget()
+    callers.take(most, most=most)
+    assert callers.reads() == 1
+
+
+def test_a_caller_may_have_far_more_open_than_it_may(callers: Callers) -> None:
+    """A deployment may lower the limit."""
+    callers.put({task_id(n): NOW - GRACE_MS for n in range(2 * BATCH)})
+    callers.take(2 * BATCH, most=2)
+    assert callers.open() == ids(2 * BATCH)
+
+
+def test_without_a_limit_of_tasks_an_item_does_not_grow(callers: Callers) -> None:
+    """An item holds 400 KB at most; then each write is refused, for good."""
+    for n in range(10):
+        callers.take(n, most=0, pace=RateLimit(1), now=NOW + n * HOUR)
+    assert len(callers.open()) <= 1
+
+
+# listens
+
+
+def listen(
+    callers: Callers, *names: str, now: int = NOW, until: int = NOW + HOUR, most: int = 2
+) -> None:
+    for name in names:
+        callers.places.acquire_listen("alice", name, until, most, now)
+
+
+def test_so_many_listens_and_no_more(callers: Callers) -> None:
+    listen(callers, "a", "b")
+    with pytest.raises(QuotaExceeded):
+        listen(callers, "c")
+    callers.places.acquire_listen("bob", "c", NOW + HOUR, 2, NOW)
+    callers.take(0)
+    assert callers.open("listens") == {"a", "b"}
+
+
+def test_a_listen_gives_its_place_back(callers: Callers) -> None:
+    listen(callers, "a", "b")
+    callers.places.release_listen("alice", "a")
+    listen(callers, "c")
+    assert callers.open("listens") == {"b", "c"}
+
+
+def test_two_listens_begin_at_once_where_there_is_room_for_one(callers: Callers) -> None:
+    listen(callers, "a")
+    callers.before(lambda: listen(callers.other(), "b"))
+    with pytest.raises(QuotaExceeded):
+        listen(callers, "c")
+    assert callers.open("listens") == {"a", "b"}
+
+
+@pytest.mark.parametrize(("now", "free"), [(NOW + HOUR - 1, False), (NOW + HOUR, True)])
+def test_a_listen_whose_time_is_up_has_no_place(callers: Callers, now: int, free: bool) -> None:
+    """Its instance died, and gave nothing back."""
+    listen(callers, "a", "b")
+    if free:
+        listen(callers, "c", now=now, until=now + HOUR)
+        assert callers.open("listens") == {"c"}
+    else:
+        with pytest.raises(QuotaExceeded):
+            listen(callers, "c", now=now)
+    assert callers.reads() == 0
+
+
+def test_very_many_listens_may_have_died(callers: Callers) -> None:
+    callers.put({f"{n:016x}": NOW for n in range(2 * BATCH)}, kind="listens")
+    callers.aws.forget()
+    listen(callers, "a")
+    assert callers.open("listens") == {"a"}
+    removes = [
+        call.arguments["UpdateExpression"]
+        for call in callers.aws.made
+        if call.arguments["UpdateExpression"].startswith("REMOVE")
+    ]
+    assert [remove.count("#open.") for remove in removes] == [BATCH, BATCH]
+
+
+@pytest.mark.parametrize("kept", [["a"], []], ids=["another is open", "no item"])
+def test_a_listen_that_took_no_place_gives_none_back(callers: Callers, kept: Sequence[str]) -> None:
+    listen(callers, *kept)
+    callers.places.release_listen("alice", "b")
+    assert callers.open("listens") == set(kept)
+    assert (callers.item("listens") is not None) == bool(kept)
+
+
+# names
+
+
+def test_what_is_hashed_together_is_not_run_together() -> None:
+    """Or a caller could choose a key that is another caller's."""
+    assert len({hashed("a", "bc"), hashed("ab", "c"), hashed("abc"), hashed("abc", "")}) == 4
+    assert hashed("a", "bc") == hashed("a", "bc")
+
+
+def test_an_item_is_named_by_a_hash(callers: Callers) -> None:
+    """A principal may be longer than a key can be (DynamoDB: 2048 bytes)."""
+    long = "https://issuer.example|" + "x" * 4096
+    callers.take(0, principal=long)
+    assert callers.open(principal=long) == ids(0)

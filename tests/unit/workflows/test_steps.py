@@ -1,0 +1,473 @@
+"""Steps of workflows, and how their failures leave a worker."""
+
+from __future__ import annotations
+
+import io
+import json
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from aws_lambda_powertools import Logger
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, field_validator
+
+from mcp_tasks import (
+    AskRoots,
+    AskUrl,
+    InputDeclined,
+    TaskContext,
+    ToolError,
+    tool,
+    workflow_tool,
+)
+from mcp_tasks.payloads.pointer import owner_of, pointer_of
+from mcp_tasks.payloads.s3_store import PayloadStore
+from mcp_tasks.registry.context import InputRequired, TaskCancelled
+from mcp_tasks.registry.schema import InvalidArguments
+from mcp_tasks.registry.tool import DECLARATION, FunctionTool, WorkflowTool
+from mcp_tasks.tasks.task_table import TaskTable
+from mcp_tasks.workflows.failures import failure
+from mcp_tasks.workflows.steps import (
+    RESULT_ROOM,
+    explain_to,
+    guarded,
+    report_to,
+    result_carried,
+    run_function,
+    run_step,
+)
+from tests.unit.support.aws import Calls
+from tests.unit.support.example_task import HOUR, ID, NOW, a_task
+
+SECRET: Final = "hunter2"
+ACCEPTED: Final = {"action": "accept", "content": {"sure": True}}
+
+
+class Confirm(BaseModel):
+    sure: bool
+
+
+class Words(BaseModel):
+    words: int
+
+
+def declared(function: Callable[..., Any]) -> FunctionTool:
+    declaration: FunctionTool = getattr(tool(function), DECLARATION)
+    return declaration
+
+
+# function tools
+
+
+def double(number: int) -> int:
+    """Double a number."""
+    return 2 * number
+
+
+def refuse(reason: str) -> str:
+    """Refuse."""
+    raise ToolError(reason)
+
+
+def confirm(task: TaskContext) -> bool:
+    """Ask."""
+    return task.ask("Sure?", Confirm).sure
+
+
+def test_a_function_gives_a_result() -> None:
+    output = run_function(declared(double), {"number": 4}, TaskContext())
+    assert output == {
+        "result": {"content": [{"type": "text", "text": "8"}], "structuredContent": 8}
+    }
+
+
+def test_a_tool_error_of_a_function_is_an_output_and_no_failure() -> None:
+    """So that no Catch clause has to know an exception's name."""
+    output = run_function(declared(refuse), {"reason": "no"}, TaskContext())
+    assert output == {"result": {"content": [{"type": "text", "text": "no"}], "isError": True}}
+
+
+def test_a_question_of_a_function_is_an_output() -> None:
+    output = run_function(declared(confirm), {}, TaskContext())
+    assert set(output) == {"ask"}
+    assert output["ask"]["answer"]["message"] == "Sure?"
+    assert output["ask"]["answer"]["schema"]["properties"]["sure"]["type"] == "boolean"
+    json.dumps(output)
+
+
+def test_questions_of_all_kinds_are_an_output_as_a_workflow_writes_them() -> None:
+    def prepare(task: TaskContext) -> str:
+        """Ask for two things at once."""
+        return str(task.ask_all({"page": AskUrl("Go", "https://a.example"), "dirs": AskRoots()}))
+
+    assert run_function(declared(prepare), {}, TaskContext()) == {
+        "ask": {"page": {"message": "Go", "url": "https://a.example"}, "dirs": {"roots": {}}}
+    }
+
+
+def test_a_function_runs_again_with_its_answer() -> None:
+    output = run_function(declared(confirm), {}, TaskContext(answers={"answer": ACCEPTED}))
+    assert output["result"]["structuredContent"] is True
+
+
+def test_a_declined_question_is_a_tool_error() -> None:
+    output = run_function(
+        declared(confirm), {}, TaskContext(answers={"answer": {"action": "decline"}})
+    )
+    assert output["result"]["isError"] is True
+    assert "decline" in output["result"]["content"][0]["text"]
+
+
+def test_arguments_are_checked_again_before_a_function_runs() -> None:
+    """Somebody else may start the state machine."""
+    with pytest.raises(InvalidArguments, match="number:"):
+        run_function(declared(double), {"number": "4"}, TaskContext())
+
+
+OWNER: Final = owner_of("repeat", ID)
+
+
+def repeat(text: str, times: int) -> str:
+    """Repeat a text."""
+    return text * times
+
+
+@pytest.mark.parametrize("text", ["a", "é", "😀", '"'])
+def test_a_small_result_goes_through_step_functions(
+    payloads: PayloadStore, aws: Calls, text: str
+) -> None:
+    """Which counts bytes, and may be handed escapes."""
+    longest = RESULT_ROOM // len(json.dumps(text)) - 30
+    output = run_function(declared(repeat), {"text": text, "times": longest}, TaskContext())
+    assert result_carried(output, payloads, OWNER) is output
+    assert aws.clients == []
+
+
+@pytest.mark.parametrize(("text", "times"), [("a", RESULT_ROOM), ("😀", RESULT_ROOM // 12 + 1)])
+def test_a_large_result_is_stored_as_it_is(
+    payloads: PayloadStore, aws: Calls, text: str, times: int
+) -> None:
+    """The whole CallToolResult: nobody has to load it before its client asks for it."""
+    output = run_function(declared(repeat), {"text": text, "times": times}, TaskContext())
+    carried = result_carried(output, payloads, OWNER)
+    payload = pointer_of(carried["result"])
+    assert payload is not None
+    assert carried == {"result": payload.as_json()}
+    assert payload.key.startswith(f"{OWNER}/")
+    assert json.loads(payloads.text(payload)) == output["result"]
+    assert aws.operations == ["put_object", "get_object"], "and its size says all of it"
+
+
+def test_a_question_is_never_stored(payloads: PayloadStore, aws: Calls) -> None:
+    """The function that asks reads no payloads."""
+    output = {"ask": {"page": {"message": "x" * 300_000, "url": "https://a.example"}}}
+    assert result_carried(output, payloads, OWNER) is output
+    assert aws.clients == []
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_result_that_is_no_json_is_refused(payloads: PayloadStore, number: float) -> None:
+    with pytest.raises(ValueError, match="JSON compliant"):
+        result_carried({"result": {"structuredContent": number}}, payloads, OWNER)
+
+
+def test_half_of_a_surrogate_pair_is_refused(payloads: PayloadStore) -> None:
+    """No answer could carry it; and the runtime would end for it."""
+    with pytest.raises(UnicodeEncodeError):
+        result_carried({"result": {"content": ["\ud83d"]}}, payloads, OWNER)
+
+
+# workflow tools
+
+
+def count(task: TaskContext, text: str) -> Words:
+    """Count words."""
+    task.report("counting")
+    return Words(words=len(text.split()))
+
+
+def shout(text: str) -> str:
+    return text.upper()
+
+
+def nothing() -> None:
+    return None
+
+
+def a_workflow(*steps: Callable[..., Any]) -> WorkflowTool:
+    return workflow_tool(
+        "flow",
+        description="Flow.",
+        arguments=Words,
+        definition=Path(__file__),
+        steps=steps,
+    )
+
+
+def test_a_steps_output_is_json() -> None:
+    reports: list[str] = []
+    flow = a_workflow(count, shout, nothing)
+    context = TaskContext(on_report=lambda message, _: reports.append(message))
+    assert run_step(flow, "count", {"text": "a b"}, context) == {"words": 2}
+    assert run_step(flow, "shout", {"text": "a"}, context) == "A"
+    assert run_step(flow, "nothing", {}, context) is None
+    assert reports == ["counting"]
+
+
+def test_a_step_that_the_tool_does_not_have_is_named() -> None:
+    with pytest.raises(LookupError, match="flow has no step 'cuont'; it has count"):
+        run_step(a_workflow(count), "cuont", {}, TaskContext())
+
+
+def test_what_is_no_argument_of_the_execution_is_none_of_the_step() -> None:
+    """A state that passes on the whole input passes on `_meta` with it."""
+    given = {"text": "a", "_meta": {"traceparent": "00-1-1-01", "answers": {}}}
+    assert run_step(a_workflow(shout), "shout", given, TaskContext()) == "A"
+
+
+def test_a_steps_input_is_checked() -> None:
+    with pytest.raises(InvalidArguments, match="text:"):
+        run_step(a_workflow(count), "count", {"txt": "a"}, TaskContext())
+
+
+# reports
+
+
+@pytest.mark.parametrize(
+    ("progress", "said"),
+    [(None, "reading"), (0.0, "0% reading"), (0.5, "50% reading"), (1.0, "100% reading")],
+)
+def test_a_report_is_the_rows_status_message(
+    rows: TaskTable, progress: float | None, said: str
+) -> None:
+    rows.create(a_task())
+    report_to(rows, ID, lambda: NOW + 5)("reading", progress)
+    task = rows.get(ID, NOW + 5)
+    assert (task.status_message, task.last_updated_at) == (said, NOW + 5)
+
+
+def test_a_report_to_a_task_that_is_over_ends_the_step(rows: TaskTable) -> None:
+    """How a cancelled function stops: nobody waits for it any more."""
+    rows.create(a_task())
+    rows.cancel(ID, NOW, "alice")
+    with pytest.raises(TaskCancelled):
+        report_to(rows, ID, lambda: NOW + 1)("late", None)
+
+
+def test_a_report_to_a_task_that_is_gone_ends_the_step(rows: TaskTable) -> None:
+    rows.create(a_task())
+    with pytest.raises(TaskCancelled):
+        report_to(rows, ID, lambda: NOW + HOUR)("late", None)
+    with pytest.raises(TaskCancelled):
+        report_to(rows, "c1-0", lambda: NOW)("late", None)
+
+
+def test_a_tool_cannot_swallow_its_cancellation() -> None:
+    assert not issubclass(TaskCancelled, Exception)
+    assert not issubclass(InputRequired, Exception)
+
+
+# guarded
+
+
+class Recorder:
+    """A logger whose lines can be read."""
+
+    def __init__(self) -> None:
+        self.stream = io.StringIO()
+        self.explained: list[str] = []
+        self.logger = Logger(service=f"steps-{id(self)}", stream=self.stream)
+
+    @property
+    def text(self) -> str:
+        return self.stream.getvalue()
+
+
+@pytest.fixture
+def log() -> Recorder:
+    return Recorder()
+
+
+def leaving(run: Callable[[], Any], log: Recorder) -> Exception:
+    """What leaves the worker."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011  its class is made for the occasion
+        guarded(run, log.logger, log.explained.append)
+    return caught.value
+
+
+def seen(error: Exception) -> str:
+    """All that Lambda writes about an exception: its name, message and traceback."""
+    return "".join(traceback.format_exception(error))
+
+
+def test_an_output_passes_the_guard(log: Recorder) -> None:
+    assert guarded(lambda: {"a": 1}, log.logger, log.explained.append) == {"a": 1}
+    assert log.text == ""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError(SECRET),
+        ValueError(SECRET),
+        RuntimeError(SECRET, SECRET),
+        UnicodeDecodeError("utf-8", SECRET.encode(), 0, 1, SECRET),
+        ExceptionGroup(SECRET, [ValueError(SECRET)]),
+    ],
+)
+def test_an_exception_leaves_under_its_name_without_its_words(
+    log: Recorder, error: Exception
+) -> None:
+    """Retry and Catch match the name; the message may quote what the tool was given."""
+
+    def run() -> None:
+        raise error
+
+    left = leaving(run, log)
+    assert type(left).__name__ == type(error).__name__
+    assert type(error).__name__ in str(left)
+    assert SECRET not in str(left)
+    assert SECRET not in seen(left)
+    assert SECRET not in log.text
+
+
+def test_a_chain_of_exceptions_is_cut(log: Recorder) -> None:
+    def run() -> None:
+        try:
+            raise KeyError(SECRET)
+        except KeyError as inner:
+            raise ValueError(SECRET) from inner
+
+    left = leaving(run, log)
+    assert type(left).__name__ == "ValueError"
+    assert SECRET not in seen(left)
+
+
+def test_the_log_tells_where_and_not_what(log: Recorder) -> None:
+    def run() -> None:
+        value = SECRET
+        raise KeyError(value)
+
+    leaving(run, log)
+    (line,) = log.text.splitlines()
+    entry = json.loads(line)
+    assert entry["level"] == "ERROR"
+    assert entry["error"] == "KeyError"
+    assert entry["file"].endswith("test_steps.py")
+    assert entry["line"] == run.__code__.co_firstlineno + 2
+
+
+@given(arguments=st.dictionaries(st.text(min_size=1), st.text("XYZ", min_size=8), min_size=1))
+def test_arguments_that_a_step_refuses_are_not_repeated(arguments: dict[str, str]) -> None:
+    log = Recorder()
+    left = leaving(lambda: run_step(a_workflow(count), "count", arguments, TaskContext()), log)
+    assert type(left).__name__ == "InvalidArguments"
+    for value in arguments.values():
+        assert value not in seen(left)
+        assert value not in log.text
+
+
+def answered(**content: Any) -> TaskContext:
+    return TaskContext(answers={"answer": {"action": "accept", "content": content}})
+
+
+def test_an_answer_that_does_not_fit_is_asked_for_again_and_not_repeated() -> None:
+    output = run_function(declared(confirm), {}, answered(sure=SECRET))
+    assert set(output) == {"ask"}
+    assert SECRET not in json.dumps(output)
+
+
+def test_an_answer_that_is_not_usable_is_not_repeated() -> None:
+    class Login(BaseModel):
+        password: str
+
+        @field_validator("password")
+        @classmethod
+        def is_long(cls, value: str) -> str:
+            raise ValueError(f"{value} is too short")
+
+    def login(task: TaskContext) -> str:
+        """Ask for what no schema can check."""
+        return task.ask("Who?", Login).password
+
+    output = run_function(declared(login), {}, answered(password=SECRET))
+    assert output["result"]["isError"] is True
+    assert "password" in json.dumps(output)
+    assert SECRET not in json.dumps(output)
+
+
+def test_a_tool_errors_message_was_written_for_the_caller(log: Recorder) -> None:
+    def run() -> None:
+        raise ToolError("No such file: a.csv")
+
+    left = leaving(run, log)
+    assert type(left).__name__ == "ToolError"
+    assert log.explained == ["No such file: a.csv"]
+
+
+def test_no_log_has_a_tool_errors_message(log: Recorder) -> None:
+    """It may quote what the tool was given, and Lambda logs what leaves a handler."""
+
+    def run() -> None:
+        raise ToolError(SECRET)
+
+    assert SECRET not in seen(leaving(run, log)) + log.text
+
+
+@pytest.mark.parametrize(
+    "error", [InputDeclined("Sure?", "decline"), type("Own", (ToolError,), {})("x")]
+)
+def test_a_kind_of_tool_error_is_a_tool_error(log: Recorder, error: Exception) -> None:
+    """`outcome` and a state's Catch know one name."""
+
+    def run() -> None:
+        raise error
+
+    assert type(leaving(run, log)).__name__ == "ToolError"
+
+
+def test_a_cancellation_leaves_as_an_exception(log: Recorder) -> None:
+    """A BaseException would end the worker's process, and the next call with a cold start."""
+
+    def run() -> None:
+        raise TaskCancelled
+
+    assert type(leaving(run, log)).__name__ == "TaskCancelled"
+    assert log.text == ""
+
+
+def test_a_step_that_asks_leaves_as_an_exception(log: Recorder) -> None:
+    """Only function tools are run again with answers; a workflow asks through a state."""
+
+    def ask_in_step(task: TaskContext) -> bool:
+        return task.ask("Sure?", Confirm).sure
+
+    def run() -> None:
+        run_step(a_workflow(ask_in_step), "ask_in_step", {}, TaskContext())
+
+    with pytest.raises(TypeError, match=r"flow\.ask_in_step: a step cannot ask"):
+        run()
+    assert type(leaving(run, log)).__name__ == "TypeError"
+
+
+@pytest.mark.parametrize("name", ["KeyError", "Own"])
+def test_a_failure_carries_its_name_twice(name: str) -> None:
+    """As its class, which AWS shows; in its message, because the emulator shows nothing else."""
+    error = failure(name)
+    assert type(error).__name__ == name
+    assert name in str(error)
+
+
+def test_what_a_failing_step_says_is_kept_on_its_row(rows: TaskTable) -> None:
+    """Cut, so that the row has room for it; for nobody, when the task is over."""
+    rows.create(a_task())
+    explain_to(rows, ID, lambda: NOW)("x" * 100_000)
+    assert rows.get(ID, NOW).tool_error == "x" * 8000
+    rows.complete(ID, {"content": []}, NOW)
+    explain_to(rows, ID, lambda: NOW)("late")
+    assert rows.get(ID, NOW).tool_error is None
+    explain_to(rows, f"c1-{'f' * 32}", lambda: NOW)("nobody's")
