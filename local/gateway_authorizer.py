@@ -73,7 +73,7 @@ class Authorizer:
     def _ask(self, request: Request) -> Any:
         event = json.dumps(request.to_authorizer()).encode()
         try:
-            answer = self.client.invoke(FunctionName=self.function, PayloadPointer=event)
+            answer = self.client.invoke(FunctionName=self.function, Payload=event)
             said = json.load(answer["Payload"])
         except (BotoCoreError, ClientError):
             raise DeniedError("AUTHORIZER_CONFIGURATION_ERROR", None) from None

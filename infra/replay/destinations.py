@@ -79,7 +79,7 @@ def _function(lambda_: Any, name: str) -> Callable[[Any], None]:
     """Call a function and wait until it ended, so that a failure is one here."""
 
     def call(event: Any) -> None:
-        answer = lambda_.invoke(FunctionName=name, PayloadPointer=json.dumps(event).encode())
+        answer = lambda_.invoke(FunctionName=name, Payload=json.dumps(event).encode())
         if "FunctionError" in answer:
             error = json.loads(answer["Payload"].read() or b"{}")
             # Its message may say what the event said.

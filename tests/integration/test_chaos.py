@@ -43,7 +43,7 @@ def test_nothing_is_lost_and_nothing_happens_twice_whatever_fails(
 
     def sweep() -> None:
         evidence.hurry(callers)
-        aws("lambda").invoke(FunctionName=sweeper, PayloadPointer=b"{}")
+        aws("lambda").invoke(FunctionName=sweeper, Payload=b"{}")
 
     outcome = campaign(
         chaotic,

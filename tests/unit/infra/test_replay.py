@@ -40,8 +40,8 @@ class Lambda:
         self.fails: list[str | Exception | None] = []
         self.meanwhile: Callable[[], Any] = lambda: None
 
-    def invoke(self, FunctionName: str, PayloadPointer: bytes) -> dict[str, Any]:
-        self.calls.append((FunctionName, json.loads(PayloadPointer)))
+    def invoke(self, FunctionName: str, Payload: bytes) -> dict[str, Any]:
+        self.calls.append((FunctionName, json.loads(Payload)))
         self.meanwhile()
         match self.fails.pop(0) if self.fails else None:
             case Exception() as error:

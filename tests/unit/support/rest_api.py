@@ -82,10 +82,10 @@ class Aws:
             ]
         }
 
-    def invoke(self, FunctionName: str, PayloadPointer: bytes) -> dict[str, Any]:
+    def invoke(self, FunctionName: str, Payload: bytes) -> dict[str, Any]:
         assert FunctionName == AUTHORIZER
         assert self._decide
-        self.events.append(json.loads(PayloadPointer))
+        self.events.append(json.loads(Payload))
         try:
             said, error = self._decide(self.events[-1]), {}
         except ClientError:
