@@ -1,4 +1,4 @@
-"""The README's rules on the stack's bus, as somebody would deploy them."""
+"""The rules that docs/following-tasks.md puts on the stack's bus, as somebody would deploy them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from aws_cdk.assertions import Template
 from mcp_tasks.notifications.event_bus import DETAIL_TYPE, SOURCE
 from tests.paths import ROOT
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "following-tasks.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def template() -> Template:
-    """A stack of nothing but the README's code."""
-    (code,) = re.findall(r"```python\n(from aws_cdk .*?)```", README, re.DOTALL)
+    """A stack of nothing but the page's code."""
+    (code,) = re.findall(r"```python\n(from aws_cdk .*?)```", PAGE, re.DOTALL)
     stack = Stack(App(), "Recipes", env=Environment(account="000000000000", region="us-east-1"))
-    exec(compile(code, "README.md", "exec"), {"self": stack})
+    exec(compile(code, "following-tasks.md", "exec"), {"self": stack})
     return Template.from_stack(stack)
 
 

@@ -1,4 +1,4 @@
-"""What the README shows is what the repository does."""
+"""What the README and the pages of docs/ show is what the repository does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from mcp_tasks.registry.context import InputRequired
 from mcp_tasks.registry.tool import FunctionTool
 from tests.paths import ROOT
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README: Final = ROOT / "README.md"
+PAGES: Final = (README, ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")))
+MAX_README_LINES: Final = 220
 
 ANSWERS: Final[dict[str, dict[str, Any]]] = {
     "answer": {"action": "accept", "content": {"text": "Ada"}},
@@ -29,17 +31,23 @@ ANSWERS: Final[dict[str, dict[str, Any]]] = {
     "a": {"action": "accept", "content": {"text": "Poems"}},
     "b": {"role": "assistant", "content": {"type": "text", "text": "Verses"}, "model": "m"},
 }
-"""What the function in "Asking the client" asks for, in its order."""
+"""What the function in docs/asking.md asks for, in its order."""
 
 
 @pytest.fixture
 def shown(tmp_path: Path) -> Iterator[Catalogue]:
-    """All tools that it shows, put into a tools folder as they stand."""
-    for number, code in enumerate(re.findall(r"```python\n(.*?)```", README, re.DOTALL)):
-        if "mcp_tasks" in code:
-            (tmp_path / f"shown_{number}.py").write_text(code)
+    """All tools that the pages show, put into a tools folder as they stand."""
+    for page in (README, ROOT / "docs" / "asking.md", ROOT / "docs" / "tools.md"):
+        for number, code in enumerate(python_of(page)):
+            if "@tool" in code or "@resource" in code:
+                (tmp_path / f"{page.stem}_{number}.py".lower()).write_text(code)
     yield Catalogue.discover(tmp_path)
     Catalogue.discover(ROOT / "functions" / "tools")  # `tools` is the repository's again
+
+
+def python_of(page: Path) -> list[str]:
+    """The page's Python, block by block."""
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
 def function_tool(catalogue: Catalogue, name: str) -> FunctionTool:
@@ -91,18 +99,40 @@ def test_the_prompt_completes_itself(shown: Catalogue) -> None:
     assert list(prompt.complete["language"]("s", {})) == ["sql"]
 
 
-def test_every_command_it_names_is_a_target() -> None:
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= MAX_README_LINES
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_of_python_compiles(page: Path) -> None:
+    for code in python_of(page):
+        compile(code, page.name, "exec")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_a_page_names_is_a_target(page: Path) -> None:
     makefile = (ROOT / "Makefile").read_text()
-    named = set(re.findall(r"make ([a-z]+)", README)) - {"sure"}
-    assert named
+    named = set(re.findall(r"(?:`|^)make ([a-z]+)", page.read_text(encoding="utf-8"), re.MULTILINE))
     assert not [name for name in named if not re.search(rf"^{name}:", makefile, re.MULTILINE)]
 
 
-def test_every_file_or_section_it_links_exists() -> None:
-    links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
-    assert links
-    sections = {
-        "#" + re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
-        for title in re.findall(r"^#+ (.*)$", README, re.MULTILINE)
-    }
-    assert not [link for link in links if link not in sections and not (ROOT / link).exists()]
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_or_section_a_page_links_exists(page: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    for link in (link for link in links if "://" not in link):
+        name, _, section = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), link
+        if section:
+            assert section in sections(target), link
+
+
+def test_the_readme_links_every_page() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert not [page.name for page in PAGES[2:] if f"](docs/{page.name})" not in text]
+
+
+def sections(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
