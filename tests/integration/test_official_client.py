@@ -50,7 +50,7 @@ def test_a_failed_task_is_an_exception_with_its_code(stack: LocalStack) -> None:
         asyncio.run(run())
 
 
-def test_the_demo_holds(stack: LocalStack) -> None:
+def test_all_checks_of_the_demo_pass(stack: LocalStack) -> None:
     """Every check of `make demo`, against this stack."""
     done = subprocess.run(
         [sys.executable, "-m", "local.demo", stack.url],
