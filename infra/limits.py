@@ -32,41 +32,51 @@ def limits_of(choices: Choices) -> Limits:
 
     return Limits(
         # The names of a caller's open tasks are kept in one item, of at most 400 KB.
-        tasks=number(
-            "max_tasks", DEFAULTS.tasks, 0, 500, f"tasks of one caller that are not over; {OFF}"
+        max_open_tasks=number(
+            "max_tasks",
+            DEFAULTS.max_open_tasks,
+            0,
+            500,
+            f"tasks of one caller that are not terminal; {OFF}",
         ),
-        creations=number(
+        creations_per_minute=number(
             "max_creations",
-            DEFAULTS.creations,
+            DEFAULTS.creations_per_minute,
             0,
             10_000,
             f"tasks that one caller creates a minute; {OFF}",
         ),
-        polls=number(
+        polls_per_second=number(
             "max_polls",
-            DEFAULTS.polls,
+            DEFAULTS.polls_per_second,
             0,
             1000,
             f"polls a second of one caller for one task; {OFF}",
         ),
-        listens=number(
-            "max_listens", DEFAULTS.listens, 0, 100, f"open listens of one caller; {OFF}"
+        max_open_subscriptions=number(
+            "max_listens",
+            DEFAULTS.max_open_subscriptions,
+            0,
+            100,
+            f"open listens of one caller; {OFF}",
         ),
-        body=number(
+        max_body_bytes=number(
             "max_body",
-            DEFAULTS.body,
+            DEFAULTS.max_body_bytes,
             1024,
             5 * 1024 * 1024,
             "bytes of a body; Lambda takes 6 MB, with the request's headers and escapes",
         ),
-        arguments=number(
+        max_argument_bytes=number(
             "max_arguments",
-            DEFAULTS.arguments,
+            DEFAULTS.max_argument_bytes,
             1024,
             5 * 1024 * 1024,
             "bytes of arguments, which a body has to carry",
         ),
-        depth=number("max_depth", DEFAULTS.depth, 10, 500, "levels of arrays and objects"),
+        max_json_depth=number(
+            "max_depth", DEFAULTS.max_json_depth, 10, 500, "levels of arrays and objects"
+        ),
     )
 
 

@@ -1,7 +1,7 @@
-"""What one caller may do, and what one request may be. Each is a choice of the deployment.
+"""The limits of one caller and of one request. Each of them is an option of the deployment.
 
-A caller is a principal: a user, a machine client, an ARN. In a deployment without authentication
-all callers are one, and share what is one caller's.
+A caller is a principal: a user, a machine client, or an IAM ARN. In a deployment without
+authentication there is one principal, so all callers share its limits.
 """
 
 from __future__ import annotations
@@ -12,30 +12,31 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits, with their defaults. The first four are none when they are 0."""
+    """The limits and their defaults. The limits of a caller, which come first, are off at 0."""
 
-    tasks: int = 100
-    """Tasks of one caller that are not over."""
-    creations: int = 120
-    """Tasks that one caller may create a minute; so many at once, then evenly."""
-    polls: int = 2
-    """`tasks/get` a second that one caller may keep up for one task. A tool that suggests to poll
-    more often may be polled twice as often as it suggests. A burst may be 30 times as large."""
-    listens: int = 10
-    """Listens of one caller that are open at a time."""
-    body: int = 1024 * 1024
-    """Bytes of a request's body."""
-    arguments: int = 1024 * 1024
-    """Bytes of what an execution starts with: the arguments, and the answers that were asked for
-    first. A state machine that exists already takes 256 KiB at most, whatever this says."""
-    depth: int = 100
-    """Levels of arrays and objects in a body."""
+    max_open_tasks: int = 100
+    """Tasks of one caller that are not terminal."""
+    creations_per_minute: int = 120
+    """Tasks that one caller may create. As many may be created at once; the allowance then comes
+    back evenly over the minute."""
+    polls_per_second: int = 2
+    """`tasks/get` requests of one caller for one task. A task may always be polled twice as often
+    as its tool's `poll_every` suggests. A burst may be 30 times as large."""
+    max_open_subscriptions: int = 10
+    """`subscriptions/listen` requests of one caller that are open at a time."""
+    max_body_bytes: int = 1024 * 1024
+    """Size of a request's body."""
+    max_argument_bytes: int = 1024 * 1024
+    """Size of an execution's input: the arguments, and the answers that `ask_first` was given. A
+    state machine that exists already takes at most 256 KiB, whatever this limit says."""
+    max_json_depth: int = 100
+    """Levels of nested arrays and objects in a request's body."""
 
     @classmethod
     def from_json(cls, text: str | None) -> Limits:
-        """Read what `to_json` wrote; the defaults when there is nothing."""
+        """Read what `to_json` wrote; without a text, the defaults."""
         return cls(**json.loads(text)) if text else cls()
 
     def to_json(self) -> str:
-        """All limits, for a function's environment."""
+        """The limits as the value of a function's environment variable."""
         return json.dumps(asdict(self), separators=(",", ":"))

@@ -158,11 +158,10 @@ def test_make_destroy_needs_no_choice_but_the_name() -> None:
 
 
 def test_every_limit_can_be_chosen() -> None:
-    chosen = {"tasks": 1, "creations": 2, "polls": 3, "listens": 4}
-    chosen |= {"body": 5000, "arguments": 6000, "depth": 70}
-    context = {f"max_{name}": str(value) for name, value in chosen.items()}
+    context = {"max_tasks": "1", "max_creations": "2", "max_polls": "3", "max_listens": "4"}
+    context |= {"max_body": "5000", "max_arguments": "6000", "max_depth": "70"}
     settings = _settings(**context, max_ttl_days="8", rate="9", burst="10")
-    assert settings.limits == Limits(**chosen)
+    assert settings.limits == Limits(1, 2, 3, 4, 5000, 6000, 70)
     assert settings.max_ttl == timedelta(days=8)
     assert settings.throttle == Throttle(rate=9, burst=10)
 
@@ -201,8 +200,8 @@ def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: 
         ("url", "http://cdn.example.com/mcp", "an https:// URL that ends in /mcp"),
         ("url", "http://127.0.0.1:1/mcp", "an https:// URL that ends in /mcp"),
         ("url", "https://cdn.example.com/$x/mcp", "an https:// URL that ends in /mcp"),
-        ("max_tasks", "-1", "0 to 500 tasks of one caller that are not over"),
-        ("max_tasks", "501", "0 to 500 tasks of one caller that are not over"),
+        ("max_tasks", "-1", "0 to 500 tasks of one caller that are not terminal"),
+        ("max_tasks", "501", "0 to 500 tasks of one caller that are not terminal"),
         ("max_creations", "10001", "0 to 10000 tasks that one caller creates a minute"),
         ("max_polls", "1001", "0 to 1000 polls a second"),
         ("max_listens", "101", "0 to 100 open listens"),

@@ -277,7 +277,10 @@ def test_requests_are_throttled(on_aws: Assembly, fork: Assembly) -> None:
 def test_the_limits_that_an_operator_chose_reach_the_server(
     on_aws: Assembly, fork: Assembly
 ) -> None:
-    for assembly, limits in ((on_aws, Limits()), (fork, Limits(tasks=7, depth=20))):
+    for assembly, limits in (
+        (on_aws, Limits()),
+        (fork, Limits(max_open_tasks=7, max_json_depth=20)),
+    ):
         function = assembly.resources("AWS::Lambda::Function")["Api/Function"]
         found = Limits.from_json(function["Environment"]["Variables"]["LIMITS"])
         assert found == limits

@@ -113,7 +113,9 @@ def stack(aws: Calls, catalogue: Catalogue) -> Stack:
 @pytest.fixture
 def unlimited(stack: Stack) -> Stack:
     """The same, which takes no places: a create is a row and a start."""
-    stack.environment["LIMITS"] = Limits(tasks=0, creations=0, polls=0, listens=0).to_json()
+    stack.environment["LIMITS"] = Limits(
+        max_open_tasks=0, creations_per_minute=0, polls_per_second=0, max_open_subscriptions=0
+    ).to_json()
     stack.serve()
     return stack
 

@@ -54,7 +54,7 @@ def mcp_server(deployment: Deployment) -> Endpoint:
             "tasks/get": get_task(
                 task_table,
                 cell,
-                PollRateLimit(limits.polls),
+                PollRateLimit(limits.polls_per_second),
                 deployment.request_reconciler,
                 results,
             ),
@@ -62,7 +62,12 @@ def mcp_server(deployment: Deployment) -> Endpoint:
             "tasks/cancel": cancel_task(task_table, executions, cell),
         },
         listen=listen(
-            task_table, deployment.mailboxes, deployment.quotas, results, limits.listens, cell
+            task_table,
+            deployment.mailboxes,
+            deployment.quotas,
+            results,
+            limits.max_open_subscriptions,
+            cell,
         ),
     )
     return Endpoint(methods_offered, deployment.allowed_origins, deployment.allowed_hosts, limits)

@@ -53,7 +53,9 @@ ENVIRONMENT: Final = {
     "PAYLOADS_BUCKET": "payloads",
     "AUTH": "none",
     # One caller sends thousands of requests.
-    "LIMITS": Limits(tasks=0, creations=0, polls=0, listens=0).to_json(),
+    "LIMITS": Limits(
+        max_open_tasks=0, creations_per_minute=0, polls_per_second=0, max_open_subscriptions=0
+    ).to_json(),
     "STATE_MACHINE_PREFIX": ARN,
     "CELL": "c1",
     "SERVER_NAME": "fuzz",

@@ -181,7 +181,7 @@ class World:
             CallerQuotas(callers, CALLERS_TABLE),
             IdempotencyKeys(callers, CALLERS_TABLE),
             self.payloads,
-            Limits(tasks=4, creations=60),
+            Limits(max_open_tasks=4, creations_per_minute=60),
             lambda entry: MACHINE + entry.name,
             "c1",
             self._wait,

@@ -136,7 +136,7 @@ def month(no_account: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
     monkeypatch.setattr(WaitFunction, "_wait_interval", wait_interval)
     monkeypatch.setattr(task_module, "time", SimpleNamespace(time_ns=lambda: clock.now * 10**6))
-    monkeypatch.setenv("LIMITS", Limits(polls=0).to_json())
+    monkeypatch.setenv("LIMITS", Limits(polls_per_second=0).to_json())
     with mock_aws(config={"stepfunctions": {"execute_state_machine": True}}):
         cloud = Cloud(monkeypatch, tmp_path, TOOLS)
         session = SimpleNamespace(create_client=lambda service, config: calls.client(service))

@@ -73,7 +73,7 @@ def test_a_create_that_is_repeated_with_its_key_is_a_write_that_fails_and_a_read
 
 
 def test_without_limits_a_create_is_a_row_and_a_start(stack: Stack) -> None:
-    stack.environment["LIMITS"] = Limits(tasks=0, creations=0).to_json()
+    stack.environment["LIMITS"] = Limits(max_open_tasks=0, creations_per_minute=0).to_json()
     stack.serve()
     stack.created("count", {"upto": 3})
     assert stack.calls.operations == ["put_item", "start_execution"]
@@ -178,7 +178,7 @@ READ: Final = ["batch_get_item", "query"]
 @pytest.fixture
 def time(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Time:
     """The time of a function that streams, and has none left for a listen; no limit on listens."""
-    stack.environment["LIMITS"] = Limits(tasks=0, listens=0).to_json()
+    stack.environment["LIMITS"] = Limits(max_open_tasks=0, max_open_subscriptions=0).to_json()
     stack.serve()
     found = Time()
     found.rule(monkeypatch)

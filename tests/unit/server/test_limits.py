@@ -38,7 +38,8 @@ class Limited:
 
     def serve(self, **limits: int) -> Stack:
         """Start it with these limits, and none of the others that count something."""
-        off = {"tasks": 0, "creations": 0, "polls": 0, "listens": 0}
+        off = {"max_open_tasks": 0, "creations_per_minute": 0}
+        off |= {"polls_per_second": 0, "max_open_subscriptions": 0}
         self.stack.environment["LIMITS"] = Limits(**{**off, **limits}).to_json()
         self.stack.serve()
         return self.stack
@@ -82,7 +83,15 @@ def test_the_time_to_come_back_is_rounded_up(ms: int, seconds: int) -> None:
 
 
 def test_limits_travel_in_the_environment() -> None:
-    limits = Limits(tasks=1, creations=2, polls=3, listens=4, body=5, arguments=6, depth=7)
+    limits = Limits(
+        max_open_tasks=1,
+        creations_per_minute=2,
+        polls_per_second=3,
+        max_open_subscriptions=4,
+        max_body_bytes=5,
+        max_argument_bytes=6,
+        max_json_depth=7,
+    )
     assert Limits.from_json(limits.to_json()) == limits
     assert Limits.from_json(None) == Limits.from_json("") == Limits()
 
@@ -91,7 +100,7 @@ def test_limits_travel_in_the_environment() -> None:
 
 
 def test_a_caller_has_so_many_tasks(limited: Limited) -> None:
-    stack = limited.serve(tasks=2)
+    stack = limited.serve(max_open_tasks=2)
     first, second = stack.created("count", {"upto": 3}), stack.created("wait")
     stack.calls.forget()
     assert "2 tasks" in refused(create(stack), FULL)
@@ -100,7 +109,7 @@ def test_a_caller_has_so_many_tasks(limited: Limited) -> None:
 
 
 def test_a_task_that_is_over_makes_room(limited: Limited) -> None:
-    stack = limited.serve(tasks=1)
+    stack = limited.serve(max_open_tasks=1)
     for _ in range(3):
         stack.cancel(stack.created("count", {"upto": 3}))
     stack.created("count", {"upto": 3})
@@ -108,14 +117,14 @@ def test_a_task_that_is_over_makes_room(limited: Limited) -> None:
 
 
 def test_callers_do_not_share_their_tasks(limited: Limited) -> None:
-    stack = limited.serve(tasks=1)
+    stack = limited.serve(max_open_tasks=1)
     stack.created("count", {"upto": 3}, user_arn=ALICE)
     stack.created("count", {"upto": 3}, user_arn=BOB)
     refused(create(stack, user_arn=ALICE), FULL)
 
 
 def test_a_task_that_could_not_be_started_makes_room(limited: Limited) -> None:
-    stack = limited.serve(tasks=1)
+    stack = limited.serve(max_open_tasks=1)
     started = stack.calls.instead["start_execution"]
     stack.calls.instead["start_execution"] = refusing("stepfunctions", "StateMachineDoesNotExist")
     assert create(stack).status == 500
@@ -124,7 +133,7 @@ def test_a_task_that_could_not_be_started_makes_room(limited: Limited) -> None:
 
 
 def test_a_caller_that_goes_on_trying_reads_nothing(limited: Limited) -> None:
-    stack = limited.serve(tasks=1)
+    stack = limited.serve(max_open_tasks=1)
     stack.created("count", {"upto": 3})
     refused(create(stack), FULL)
     stack.calls.forget()
@@ -134,7 +143,7 @@ def test_a_caller_that_goes_on_trying_reads_nothing(limited: Limited) -> None:
 
 
 def test_a_tool_that_runs_within_the_request_takes_no_place(limited: Limited) -> None:
-    stack = limited.serve(tasks=1, creations=1)
+    stack = limited.serve(max_open_tasks=1, creations_per_minute=1)
     stack.created("count", {"upto": 3})
     assert create(stack, capabilities={}).status == 200
     assert stack.call("echo", {"text": "a"}).status == 200
@@ -144,7 +153,7 @@ def test_a_tool_that_runs_within_the_request_takes_no_place(limited: Limited) ->
 
 
 def test_a_caller_creates_so_many_tasks_a_minute(limited: Limited) -> None:
-    stack = limited.serve(creations=3)
+    stack = limited.serve(creations_per_minute=3)
     for _ in range(3):
         stack.created("count", {"upto": 3})
     assert "3 tasks a minute" in refused(create(stack), 20)
@@ -168,7 +177,7 @@ def test_when_others_are_always_faster_the_caller_comes_back(
     limited: Limited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mcp_tasks.tasks.quotas.ATTEMPTS", 1)
-    stack = limited.serve(tasks=9)
+    stack = limited.serve(max_open_tasks=9)
     refused(create(stack), 1)
     assert stack.rows == []
 
@@ -212,7 +221,7 @@ def listens(principal: str = ANYONE) -> list[str]:
 
 
 def test_a_caller_has_so_many_listens_open(listening: Limited) -> None:
-    listening.serve(listens=2)
+    listening.serve(max_open_subscriptions=2)
     answers = at_once(listening, new_task(listening), None, None, None)
     assert "2 listens" in refused(answers.pop(0), FULL)
     assert [answer.status for answer in answers] == [200, 200]
@@ -226,13 +235,13 @@ def new_id() -> str:
 
 
 def test_callers_do_not_share_their_listens(listening: Limited) -> None:
-    listening.serve(listens=1)
+    listening.serve(max_open_subscriptions=1)
     answers = at_once(listening, new_task(listening, ALICE), ALICE, BOB)
     assert [answer.status for answer in answers] == [200, 200]
 
 
 def test_a_listen_to_nothing_takes_no_place(listening: Limited) -> None:
-    stack = listening.serve(listens=1)
+    stack = listening.serve(max_open_subscriptions=1)
     for nothing in (None, [], ["c2-" + "0" * 32]):
         assert stack.listen(nothing).status == 200
     assert "update_item" not in stack.calls.operations
@@ -246,7 +255,7 @@ def test_without_a_limit_a_listen_takes_no_place(listening: Limited) -> None:
 
 
 def test_a_listen_that_breaks_gives_its_place_back(listening: Limited) -> None:
-    stack = listening.serve(listens=1)
+    stack = listening.serve(max_open_subscriptions=1)
     stack.calls.instead["batch_get_item"] = refusing("dynamodb", "InternalServerError")
     assert stack.listen([new_id()]).status == 503
     assert listens() == []
@@ -260,7 +269,7 @@ def test_a_place_that_is_not_given_back_ends_with_the_listens_time(listening: Li
             return refusing("dynamodb", "InternalServerError")()
         return real("dynamodb").update_item(**arguments)
 
-    stack, time = listening.serve(listens=1), listening.time
+    stack, time = listening.serve(max_open_subscriptions=1), listening.time
     stack.calls.instead["update_item"] = update
     streamed_until = time.now + Streamed(time).remaining_ms - LAST_MS
     assert stack.listen([new_id()]).result["resultType"] == "complete"
@@ -279,7 +288,7 @@ def test_when_other_listens_are_always_faster_the_caller_comes_back(
     listening: Limited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mcp_tasks.tasks.quotas.ATTEMPTS", 1)
-    refused(listening.serve(listens=9).listen([new_id()]), 1)
+    refused(listening.serve(max_open_subscriptions=9).listen([new_id()]), 1)
 
 
 # polls
@@ -299,14 +308,14 @@ def polled(limited: Limited, task_id: str, every_ms: int, seconds: int) -> list[
 
 
 def test_five_polls_a_second_for_ten_seconds_are_served(limited: Limited) -> None:
-    limited.serve(polls=Limits().polls)
+    limited.serve(polls_per_second=Limits().polls_per_second)
     answers = polled(limited, new_task(limited), every_ms=200, seconds=10)
     assert {answer.status for answer in answers} == {200}
 
 
 def test_far_more_polls_than_suggested_are_refused_and_cost_nothing(limited: Limited) -> None:
     """A burst of 60 is served; then as many as the limit says."""
-    stack = limited.serve(polls=2)
+    stack = limited.serve(polls_per_second=2)
     task_id = new_task(limited)
     for _ in range(60):
         assert poll(stack, task_id).status == 200
@@ -351,7 +360,7 @@ def test_a_tool_that_suggests_to_poll_often_may_be_polled_twice_as_often(
     limited: Limited,
 ) -> None:
     """Every 50 ms, where the tool suggests 100; a burst of 30 is gone after two seconds."""
-    limited.serve(polls=1)
+    limited.serve(polls_per_second=1)
     now = limited.time.now
     fast = a_task(principal=ANYONE, created_at=now, last_updated_at=now, poll_interval_ms=100)
     limited.stack.deployment.task_table.create(fast)
@@ -380,7 +389,7 @@ def test_a_tool_that_suggests_to_poll_seldom_is_polled_as_the_limit_says(
 
 
 def test_neither_callers_nor_tasks_share_their_polls(limited: Limited) -> None:
-    stack = limited.serve(polls=1)
+    stack = limited.serve(polls_per_second=1)
     alices, bobs = new_id(), f"c1-{'1' * 32}"
     for _ in range(30):
         poll(stack, alices, user_arn=ALICE)
@@ -395,7 +404,7 @@ def test_without_a_limit_a_caller_polls_at_will(limited: Limited) -> None:
 
 
 def test_polls_are_never_written_down(limited: Limited) -> None:
-    stack = limited.serve(polls=1)
+    stack = limited.serve(polls_per_second=1)
     task_id = new_task(limited)
     stack.calls.forget()
     for _ in range(40):
@@ -404,7 +413,7 @@ def test_polls_are_never_written_down(limited: Limited) -> None:
 
 
 def test_an_id_that_is_none_is_not_counted(limited: Limited) -> None:
-    stack = limited.serve(polls=1)
+    stack = limited.serve(polls_per_second=1)
     assert {poll(stack, "c2-" + "0" * 32).code for _ in range(40)} == {PARAMS}
 
 
@@ -473,7 +482,7 @@ def test_a_body_may_be_as_large_as_the_limit(limited: Limited) -> None:
     """In bytes, whatever the arguments are: HTTP 413."""
     stack = limited.serve()
     body, headers = sent(stack, filling="x" * 1000)
-    stack = limited.serve(body=len(body))
+    stack = limited.serve(max_body_bytes=len(body))
     assert stack.send(body, headers, method="tools/call").status == 200
     answer = stack.send(body.replace("xx", "ä", 1) + " ", headers)
     assert (answer.status, answer.code) == (413, INVALID)
@@ -487,7 +496,7 @@ def test_arguments_may_be_as_large_as_the_limit(limited: Limited) -> None:
     stack.call("anything", {"filling": "x" * 1000})
     (row,) = stack.rows
     size = len(row["input"]["S"])
-    stack = limited.serve(arguments=size)
+    stack = limited.serve(max_argument_bytes=size)
     assert stack.call("anything", {"filling": "x" * 1000}).status == 200
     stack.calls.forget()
     for more in ({"filling": "x" * 1001}, {"filling": "x" * 995 + "ä"}):
@@ -501,7 +510,7 @@ def test_arguments_may_be_as_large_as_the_limit(limited: Limited) -> None:
 @pytest.mark.parametrize("depth", [10, 100, 200])
 def test_a_body_may_be_as_deep_as_the_limit(limited: Limited, depth: int) -> None:
     """The message, its params and their arguments are three levels."""
-    stack = limited.serve(depth=depth)
+    stack = limited.serve(max_json_depth=depth)
     body, headers = sent(stack, deep=nested(depth - 3))
     assert stack.send(body, headers, method="tools/call").status == 200
     body, headers = sent(stack, deep=nested(depth - 2))
@@ -511,7 +520,7 @@ def test_a_body_may_be_as_deep_as_the_limit(limited: Limited, depth: int) -> Non
 
 
 def test_the_limits_of_a_request_hold_for_each_method(limited: Limited) -> None:
-    stack = limited.serve(body=1024)
+    stack = limited.serve(max_body_bytes=1024)
     methods: dict[str, Callable[[], Answer]] = {
         "tools/list": lambda: stack.post("tools/list", {"filling": "x" * 1024}),
         "tasks/update": lambda: stack.update(new_id(), {"key": "x" * 1024}),

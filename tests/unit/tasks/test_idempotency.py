@@ -499,7 +499,7 @@ def test_a_task_that_asks_is_not_started_again(stack: Stack, time: Time) -> None
 
 
 def test_a_call_that_a_limit_refuses_leaves_its_key_free(stack: Stack, time: Time) -> None:
-    stack.environment["LIMITS"] = Limits(tasks=1).to_json()
+    stack.environment["LIMITS"] = Limits(max_open_tasks=1).to_json()
     stack.serve()
     first = count_to(stack, key="a")
     refused = book(stack, "b")
@@ -526,7 +526,7 @@ def test_a_task_that_could_not_be_started_keeps_its_key(stack: Stack) -> None:
 
 
 def test_arguments_that_are_too_large_take_no_key(stack: Stack) -> None:
-    stack.environment["LIMITS"] = Limits(arguments=100).to_json()
+    stack.environment["LIMITS"] = Limits(max_argument_bytes=100).to_json()
     stack.serve()
     refused = stack.call("book", {"seats": 2, "name": "x" * 200}, headers={HEADER: "k"})
     assert (refused.status, refused.code) == (400, PARAMS)
@@ -691,7 +691,7 @@ def test_a_full_caller_gets_what_its_key_stands_for_later(dying: Dying) -> None:
     """The task of one who died needs a place, too."""
     stack, time = dying.stack, dying.time
     dying.die_before("place")
-    stack.environment["LIMITS"] = Limits(tasks=1).to_json()
+    stack.environment["LIMITS"] = Limits(max_open_tasks=1).to_json()
     stack.serve()
     time.now += OWNED_MS + 1
     other = count_to(stack, key="another")

@@ -83,13 +83,13 @@ class Endpoint:
         """The decoded body of a request that may come in at all. Raises ProtocolError."""
         origin.check_origin(http.headers.get("origin"), self._allowed_origins)
         origin.check_host(http.headers.get("host"), self._allowed_hosts)
-        if len(http.body) > self._limits.body:
+        if len(http.body) > self._limits.max_body_bytes:
             raise ProtocolError(
                 ErrorCode.INVALID_REQUEST,
-                f"The body is larger than {self._limits.body} bytes",
+                f"The body is larger than {self._limits.max_body_bytes} bytes",
                 status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             )
-        return jsonrpc.decode(http.body, self._limits.depth)
+        return jsonrpc.decode(http.body, self._limits.max_json_depth)
 
     def _one(
         self,

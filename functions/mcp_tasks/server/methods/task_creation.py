@@ -120,8 +120,8 @@ class TaskCreation:
     def _new(self, call: Call, entry: ToolEntry, execution_input: Any) -> Task:
         # Byte-stable: a start that is repeated must carry the same input as the first.
         text = _text(execution_input)
-        if len(text) > self.limits.arguments:
-            raise invalid_params(f"params.arguments exceed {self.limits.arguments} bytes")
+        if len(text) > self.limits.max_argument_bytes:
+            raise invalid_params(f"params.arguments exceed {self.limits.max_argument_bytes} bytes")
         now = now_ms()
         return Task(
             task_id=new_task_id(self.cell),
@@ -288,7 +288,7 @@ class TaskCreation:
                 raise _NotKnown from None
 
     def _take_place(self, task: Task) -> None:
-        most, creations = self.limits.tasks, self.limits.creations
+        most, creations = self.limits.max_open_tasks, self.limits.creations_per_minute
         pace = RateLimit(creations) if creations else None
         try:
             self.quotas.acquire_task(

@@ -39,7 +39,7 @@ from tests.unit.support.stack import (
     mirrored,
 )
 
-MAX_BODY = Limits().body
+MAX_BODY = Limits().max_body_bytes
 
 PARSE, INVALID, NO_METHOD, PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
 MISMATCH, CAPABILITY, VERSION = -32020, -32021, -32022

@@ -42,7 +42,7 @@ class Busy:
 
     def limit(self, **limits: int) -> None:
         """Serve with these limits."""
-        self.stack.environment["LIMITS"] = Limits(**{"polls": 0, **limits}).to_json()
+        self.stack.environment["LIMITS"] = Limits(**{"polls_per_second": 0, **limits}).to_json()
         self.stack.serve()
         self.stack.calls.forget()
 
@@ -179,7 +179,7 @@ def test_a_call_that_was_refused_may_be_repeated_at_once(
     busy: Busy, options: dict[str, Any]
 ) -> None:
     """Its place and its key are free: nothing was left behind that would be in its way."""
-    busy.limit(tasks=1)
+    busy.limit(max_open_tasks=1)
     with busy.fault("put_item", THROTTLED, table=TABLE):
         assert busy.call(**options).status == 503
     task_id = busy.call(**options).result["taskId"]
@@ -238,7 +238,7 @@ def test_a_row_that_may_still_arrive_keeps_its_key(busy: Busy) -> None:
 def test_a_row_that_nothing_is_known_of_keeps_its_place(busy: Busy) -> None:
     """A caller that has a task which runs has one task fewer."""
     lost = raising(ReadTimeoutError(endpoint_url=URL))
-    busy.limit(tasks=1)
+    busy.limit(max_open_tasks=1)
     with (
         busy.fault("put_item", lost, table=TABLE, late=True),
         busy.fault("get_item", lost, table=TABLE),

@@ -40,7 +40,7 @@ class Lost:
         self.stack, self.time = stack, time
         self.states = States()
         self.states.serve(stack.calls)
-        stack.environment["LIMITS"] = Limits(polls=0).to_json()
+        stack.environment["LIMITS"] = Limits(polls_per_second=0).to_json()
         stack.serve()
 
     def created(self, started: bool = True, **options: Any) -> str:
