@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcp_tasks.registry.tool import LAMBDA_LIMIT, Tool, WorkflowTool
 from mcp_tasks.tasks.questions import MAX_ANSWERS
-from mcp_tasks.workflows.failures import UNAVAILABLE
+from mcp_tasks.workflows.retry import TRANSIENT_ERROR
 from mcp_tasks.workflows.steps import STEP_ROOM
 
 ASK: Final = "ask"
@@ -35,7 +35,7 @@ RETRIED: Final = (
     "Lambda.ServiceException",
     "Lambda.AWSLambdaException",
     "Lambda.SdkClientException",
-    UNAVAILABLE,
+    TRANSIENT_ERROR,
 )
 """Lambda throttles or is at fault (Step Functions developer guide, "Handle transient Lambda service
 exceptions"), or AWS has no room for what a function of ours needs."""

@@ -10,7 +10,7 @@ from aws_lambda_powertools import Logger
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.tasks.task import now_ms
 from mcp_tasks.workflows.ask import ask
-from mcp_tasks.workflows.failures import tried_again
+from mcp_tasks.workflows.retry import state_retried_if_transient
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -25,6 +25,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
 
     When they cannot be stored at the moment, the state is tried again, with another token.
     """
-    with tried_again():
+    with state_retried_if_transient():
         done = ask(event, deployment.task_table, deployment.executions, now_ms())
     logger.info(done, task_id=event["task"])

@@ -22,16 +22,16 @@ from mcp_tasks.deployment import Deployment
 from mcp_tasks.payloads.offloading import MOST
 from mcp_tasks.payloads.pointer import owner_of
 from mcp_tasks.protocol.trace import logged, trace_context
+from mcp_tasks.redaction import step_errors_redacted
 from mcp_tasks.registry.context import TaskContext
 from mcp_tasks.registry.tool import FunctionTool, WorkflowTool
 from mcp_tasks.tasks.task import now_ms
-from mcp_tasks.workflows.failures import tried_again
+from mcp_tasks.workflows.retry import state_retried_if_transient
 from mcp_tasks.workflows.steps import (
     STEP_ROOM,
     answers_carried,
     answers_so_far,
     explain_to,
-    guarded,
     report_to,
     result_carried,
     run_function,
@@ -57,7 +57,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
 
     def run() -> Any:
         tool = entry.load() if entry else None
-        with tried_again():
+        with state_retried_if_transient():
             answers = answers_so_far(event, payloads, owner)
             given = payloads.whole(event["input"], owner, MOST)
         task = TaskContext(
@@ -68,16 +68,17 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
         )
         if isinstance(tool, FunctionTool):
             output = run_function(tool, given, task)
-            with tried_again():
+            with state_retried_if_transient():
                 if "ask" in output:
                     return {**output, **answers_carried(event, answers, payloads, owner)}
                 return result_carried(output, payloads, owner)
         if isinstance(tool, WorkflowTool):
             output = run_step(tool, event["step"], given, task)
-            with tried_again():
+            with state_retried_if_transient():
                 return payloads.fit(output, event.get("room") or STEP_ROOM, owner)
         raise LookupError(f"there is no tool {os.environ['TOOL']} in this deployment")
 
-    output = guarded(run, logger, explain_to(deployment.task_table, event["task"], now_ms))
+    with step_errors_redacted(logger, explain_to(deployment.task_table, event["task"], now_ms)):
+        output = run()
     logger.info("ran", remaining_ms=context.get_remaining_time_in_millis())
     return output

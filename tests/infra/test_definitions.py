@@ -27,7 +27,7 @@ from mcp_tasks.payloads.pointer import PayloadPointer, owner_of
 from mcp_tasks.registry.tool import DECLARATION, Tool
 from mcp_tasks.server.methods.task_creation import INPUT_ROOM
 from mcp_tasks.tasks.questions import MAX_ANSWERS
-from mcp_tasks.workflows.failures import UNAVAILABLE
+from mcp_tasks.workflows.retry import TRANSIENT_ERROR
 from mcp_tasks.workflows.steps import ANSWERS_ROOM, STEP_ROOM
 from tests.infra.assembly import Assembly, expressions
 
@@ -357,7 +357,7 @@ TRANSIENT: Final = {
     "Lambda.ServiceException",
     "Lambda.AWSLambdaException",
     "Lambda.SdkClientException",
-    UNAVAILABLE,
+    TRANSIENT_ERROR,
 }
 ASKED: Final = {"Lambda.Unknown", "Sandbox.Timedout"}
 

@@ -78,11 +78,11 @@ def outcome(
 
 
 def _failure(end: ExecutionEnd) -> tuple[str, str | None]:
-    """The failure's name and message; None for a message that the worker has left on the row.
+    """The failure's name and message; None for a message that the worker stored on the row.
 
-    A Lambda function's failure has the function's error payload as its cause. The worker writes
-    `[Name] ...` into it (see `steps.failure`); Lambda's own failures (out of memory, a lost
-    environment) do not, and have a name only. A Fail state's cause is plain text.
+    The cause of a failed Lambda function is the function's error payload. The worker's errors have
+    the message `[Name] ...` (see `redaction.error_without_message`). Lambda's own errors (out of
+    memory, a lost environment) have a name only. The cause of a Fail state is plain text.
     """
     try:
         payload = json.loads(end.cause)

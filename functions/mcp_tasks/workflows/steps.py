@@ -1,4 +1,4 @@
-"""Run one step of a workflow inside a worker, and turn its failures into safe ones.
+"""Run one step of a workflow inside a worker.
 
 A function tool is a workflow of one step that runs again after each answer:
 
@@ -9,7 +9,6 @@ A function tool is a workflow of one step that runs again after each answer:
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -24,8 +23,6 @@ from ..registry.context import InputRequired, TaskCancelled, TaskContext
 from ..registry.results import error_result
 from ..registry.tool import FunctionTool, WorkflowTool
 from ..tasks.task_table import TaskEnded, TaskTable, UnknownTask
-from .execution_outcome import TOOL_ERROR
-from .failures import failure
 
 MAX_MESSAGE: Final = 8_000
 """Characters of what a failing step says to the caller."""
@@ -145,25 +142,3 @@ def explain_to(
             logger.error("What a step has to say was not written", error=error_code(fault))
 
     return explain
-
-
-def guarded(run: Callable[[], Any], logger: Logger, explain: Callable[[str], None]) -> Any:
-    """Run a step so that no argument or answer reaches a log or Step Functions' history.
-
-    An exception leaves as one of the same name, so that Retry and Catch can name it, but without
-    its message, which may quote what the tool was given: Lambda logs what leaves a handler. A
-    ToolError's message was written for the caller, to whom `explain` takes it. The log gets the
-    place, not the values.
-    """
-    try:
-        return run()
-    except TaskCancelled:
-        raise failure("TaskCancelled") from None
-    except ToolError as error:
-        explain(str(error))
-        raise failure(TOOL_ERROR) from None
-    except Exception as error:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        name = type(error).__name__
-        logger.error("A step crashed", error=name, file=frame.filename, line=frame.lineno)
-        raise failure(name) from None

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_tasks.redaction import error_without_message
 from mcp_tasks.workflows.execution_outcome import Completed, Failed, outcome
 from mcp_tasks.workflows.executions import ExecutionEnd
-from mcp_tasks.workflows.failures import failure
 
 SECRET: Final = "hunter2"
 REQUEST: Final = "RequestId: 6f9f3b6a-3b0c-4b8e-8a57-1f3a5b1c2d3e"
@@ -73,7 +73,7 @@ def test_an_output_that_its_tool_did_not_promise_is_a_failure() -> None:
 @pytest.mark.parametrize("error", ["ToolError", "Runtime.HandlerError"])
 def test_a_tool_error_of_a_step_is_a_result(error: str) -> None:
     """The emulator gives every exception the name Runtime.HandlerError; the message tells more."""
-    end = raised(failure("ToolError"), error, "No such file: a.csv: really")
+    end = raised(error_without_message("ToolError"), error, "No such file: a.csv: really")
     assert end == Completed(
         {
             "content": [{"type": "text", "text": "No such file: a.csv: really"}],
@@ -84,7 +84,7 @@ def test_a_tool_error_of_a_step_is_a_result(error: str) -> None:
 
 def test_a_tool_error_that_nobody_explained_is_one_all_the_same() -> None:
     """Its step was over with the task's time, or the row could not be written."""
-    end = raised(failure("ToolError"))
+    end = raised(error_without_message("ToolError"))
     assert isinstance(end, Completed)
     assert end.result == {
         "content": [{"type": "text", "text": "The tool failed"}],
@@ -114,7 +114,7 @@ def test_a_fail_states_cause_may_be_any_text(cause: str) -> None:
 
 @pytest.mark.parametrize("error", ["KeyError", "Runtime.HandlerError"])
 def test_a_crash_of_a_step_is_a_failure_named_after_its_exception(error: str) -> None:
-    end = raised(failure("KeyError"), error)
+    end = raised(error_without_message("KeyError"), error)
     assert end == Failed("The tool failed: KeyError")
 
 

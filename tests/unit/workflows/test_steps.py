@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from aws_lambda_powertools import Logger
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import BaseModel, field_validator
 
 from mcp_tasks import (
     AskRoots,
     AskUrl,
-    InputDeclined,
     TaskContext,
     ToolError,
     tool,
@@ -30,11 +24,9 @@ from mcp_tasks.registry.context import InputRequired, TaskCancelled
 from mcp_tasks.registry.schema import InvalidArguments
 from mcp_tasks.registry.tool import DECLARATION, FunctionTool, WorkflowTool
 from mcp_tasks.tasks.task_table import TaskTable
-from mcp_tasks.workflows.failures import failure
 from mcp_tasks.workflows.steps import (
     RESULT_ROOM,
     explain_to,
-    guarded,
     report_to,
     result_carried,
     run_function,
@@ -271,106 +263,6 @@ def test_a_tool_cannot_swallow_its_cancellation() -> None:
     assert not issubclass(InputRequired, Exception)
 
 
-# guarded
-
-
-class Recorder:
-    """A logger whose lines can be read."""
-
-    def __init__(self) -> None:
-        self.stream = io.StringIO()
-        self.explained: list[str] = []
-        self.logger = Logger(service=f"steps-{id(self)}", stream=self.stream)
-
-    @property
-    def text(self) -> str:
-        return self.stream.getvalue()
-
-
-@pytest.fixture
-def log() -> Recorder:
-    return Recorder()
-
-
-def leaving(run: Callable[[], Any], log: Recorder) -> Exception:
-    """What leaves the worker."""
-    with pytest.raises(Exception) as caught:  # noqa: PT011  its class is made for the occasion
-        guarded(run, log.logger, log.explained.append)
-    return caught.value
-
-
-def seen(error: Exception) -> str:
-    """All that Lambda writes about an exception: its name, message and traceback."""
-    return "".join(traceback.format_exception(error))
-
-
-def test_an_output_passes_the_guard(log: Recorder) -> None:
-    assert guarded(lambda: {"a": 1}, log.logger, log.explained.append) == {"a": 1}
-    assert log.text == ""
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        KeyError(SECRET),
-        ValueError(SECRET),
-        RuntimeError(SECRET, SECRET),
-        UnicodeDecodeError("utf-8", SECRET.encode(), 0, 1, SECRET),
-        ExceptionGroup(SECRET, [ValueError(SECRET)]),
-    ],
-)
-def test_an_exception_leaves_under_its_name_without_its_words(
-    log: Recorder, error: Exception
-) -> None:
-    """Retry and Catch match the name; the message may quote what the tool was given."""
-
-    def run() -> None:
-        raise error
-
-    left = leaving(run, log)
-    assert type(left).__name__ == type(error).__name__
-    assert type(error).__name__ in str(left)
-    assert SECRET not in str(left)
-    assert SECRET not in seen(left)
-    assert SECRET not in log.text
-
-
-def test_a_chain_of_exceptions_is_cut(log: Recorder) -> None:
-    def run() -> None:
-        try:
-            raise KeyError(SECRET)
-        except KeyError as inner:
-            raise ValueError(SECRET) from inner
-
-    left = leaving(run, log)
-    assert type(left).__name__ == "ValueError"
-    assert SECRET not in seen(left)
-
-
-def test_the_log_tells_where_and_not_what(log: Recorder) -> None:
-    def run() -> None:
-        value = SECRET
-        raise KeyError(value)
-
-    leaving(run, log)
-    (line,) = log.text.splitlines()
-    entry = json.loads(line)
-    assert entry["level"] == "ERROR"
-    assert entry["error"] == "KeyError"
-    assert entry["file"].endswith("test_steps.py")
-    assert entry["line"] == run.__code__.co_firstlineno + 2
-
-
-@given(arguments=st.dictionaries(st.text(min_size=1), st.text("XYZ", min_size=8), min_size=1))
-def test_arguments_that_a_step_refuses_are_not_repeated(arguments: dict[str, str]) -> None:
-    log = Recorder()
-    left = leaving(lambda: run_step(a_workflow(count), "count", arguments, TaskContext()), log)
-    assert type(left).__name__ == "InvalidArguments"
-    for value in arguments.values():
-        assert value not in seen(left)
-        assert value not in log.text
-
-
 def answered(**content: Any) -> TaskContext:
     return TaskContext(answers={"answer": {"action": "accept", "content": content}})
 
@@ -398,68 +290,6 @@ def test_an_answer_that_is_not_usable_is_not_repeated() -> None:
     assert output["result"]["isError"] is True
     assert "password" in json.dumps(output)
     assert SECRET not in json.dumps(output)
-
-
-def test_a_tool_errors_message_was_written_for_the_caller(log: Recorder) -> None:
-    def run() -> None:
-        raise ToolError("No such file: a.csv")
-
-    left = leaving(run, log)
-    assert type(left).__name__ == "ToolError"
-    assert log.explained == ["No such file: a.csv"]
-
-
-def test_no_log_has_a_tool_errors_message(log: Recorder) -> None:
-    """It may quote what the tool was given, and Lambda logs what leaves a handler."""
-
-    def run() -> None:
-        raise ToolError(SECRET)
-
-    assert SECRET not in seen(leaving(run, log)) + log.text
-
-
-@pytest.mark.parametrize(
-    "error", [InputDeclined("Sure?", "decline"), type("Own", (ToolError,), {})("x")]
-)
-def test_a_kind_of_tool_error_is_a_tool_error(log: Recorder, error: Exception) -> None:
-    """`outcome` and a state's Catch know one name."""
-
-    def run() -> None:
-        raise error
-
-    assert type(leaving(run, log)).__name__ == "ToolError"
-
-
-def test_a_cancellation_leaves_as_an_exception(log: Recorder) -> None:
-    """A BaseException would end the worker's process, and the next call with a cold start."""
-
-    def run() -> None:
-        raise TaskCancelled
-
-    assert type(leaving(run, log)).__name__ == "TaskCancelled"
-    assert log.text == ""
-
-
-def test_a_step_that_asks_leaves_as_an_exception(log: Recorder) -> None:
-    """Only function tools are run again with answers; a workflow asks through a state."""
-
-    def ask_in_step(task: TaskContext) -> bool:
-        return task.ask("Sure?", Confirm).sure
-
-    def run() -> None:
-        run_step(a_workflow(ask_in_step), "ask_in_step", {}, TaskContext())
-
-    with pytest.raises(TypeError, match=r"flow\.ask_in_step: a step cannot ask"):
-        run()
-    assert type(leaving(run, log)).__name__ == "TypeError"
-
-
-@pytest.mark.parametrize("name", ["KeyError", "Own"])
-def test_a_failure_carries_its_name_twice(name: str) -> None:
-    """As its class, which AWS shows; in its message, because the emulator shows nothing else."""
-    error = failure(name)
-    assert type(error).__name__ == name
-    assert name in str(error)
 
 
 def test_what_a_failing_step_says_is_kept_on_its_row(rows: TaskTable) -> None:

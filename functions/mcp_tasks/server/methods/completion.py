@@ -6,9 +6,9 @@ from itertools import islice
 from typing import Any, Final
 
 from ...protocol.errors import invalid_params
+from ...redaction import client_errors_redacted
 from ...registry.catalogue import Catalogue, PromptEntry, ResourceEntry
 from ..call import Call, Complete, Method, Outcome
-from ..running import guarded
 from .prompts import text_map
 
 MAX_VALUES: Final = 100
@@ -36,7 +36,7 @@ def complete_argument(catalogue: Catalogue) -> Method:
         completer = entry.load().complete.get(name)
         if completer is None:
             raise invalid_params(f"Unknown argument: {name[:64]}")
-        with guarded("completion"):
+        with client_errors_redacted("completion"):
             values = list(islice(completer(typed, others), MAX_COUNTED + 1))
             if not all(isinstance(value, str) for value in values):
                 raise TypeError(name)

@@ -7,9 +7,9 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from ...protocol.errors import invalid_params
+from ...redaction import client_errors_redacted
 from ...registry.catalogue import Catalogue
 from ..call import Call, Complete, InputNeeded, Method, Outcome
-from ..running import guarded
 from .multi_round_trip import MultiRoundTrip
 
 logger = Logger()
@@ -37,7 +37,7 @@ def get_prompt(catalogue: Catalogue, rounds: MultiRoundTrip) -> Method:
         except InvalidArguments as error:
             raise invalid_params(f"Invalid arguments: {error}") from None
 
-        @guarded("prompt", ToolError)
+        @client_errors_redacted("prompt", ToolError)
         def get(context: Any) -> dict[str, Any]:
             return prompt.get(values, context)
 

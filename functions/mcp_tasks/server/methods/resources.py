@@ -7,9 +7,9 @@ from typing import Any, Final
 from aws_lambda_powertools import Logger
 
 from ...protocol.errors import invalid_params
+from ...redaction import client_errors_redacted
 from ...registry.catalogue import Catalogue
 from ..call import Call, Complete, InputNeeded, Method, Outcome, ResourceNotFound
-from ..running import guarded
 from .multi_round_trip import MultiRoundTrip
 
 MAX_URI: Final = 2048
@@ -34,7 +34,7 @@ def read_resource(catalogue: Catalogue, rounds: MultiRoundTrip) -> Method:
         from ...registry.asking import ToolError
         from ...registry.resource import NotFound
 
-        @guarded("resource", NotFound, ToolError)
+        @client_errors_redacted("resource", NotFound, ToolError)
         def read(context: Any) -> list[dict[str, Any]]:
             return entry.load().read(uri, variables, context)
 

@@ -13,9 +13,9 @@ from aws_lambda_powertools import Logger
 from ...protocol import headers
 from ...protocol.errors import invalid_params
 from ...protocol.meta import RESERVED
+from ...redaction import client_errors_redacted
 from ...registry.catalogue import Catalogue, ToolEntry
 from ..call import Call, Complete, InputNeeded, Method, NeedsTasks, Outcome, TaskCreated
-from ..running import guarded
 from ..scopes import ScopeCheck
 from .multi_round_trip import MultiRoundTrip
 from .task_creation import TaskCreation
@@ -101,7 +101,7 @@ def _run(
     if not isinstance(tool, FunctionTool):
         raise TypeError(f"{tool.name} is a workflow, and workflows are always tasks")
 
-    @guarded("tool", ToolError)
+    @client_errors_redacted("tool", ToolError)
     def run(context: Any) -> dict[str, Any]:
         tool.ask_before(values, context)
         return tool.run(values, context)
@@ -121,7 +121,7 @@ def _asked_first(
     from ...registry.asking import ToolError
 
     # Also when it asks nothing: a state that came with the request is looked at all the same.
-    @guarded("tool", ToolError)
+    @client_errors_redacted("tool", ToolError)
     def ask(context: Any) -> None:
         tool.ask_before(values, context)
 
