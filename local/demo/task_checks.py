@@ -100,7 +100,7 @@ async def subscribe_to_tasks(demo: Demo, client: Client) -> None:
             arguments = {"monthly": 200, "years": 20, "share_of_stocks": share, "runs": 20_000}
             created = await start_task(subscriber, "simulate_savings", arguments)
             names[created.task_id] = f"{share:.0%} stocks"
-        await extension.follow(subscriber.session, names, show_change)
+        await extension.listen(subscriber.session, names, show_change)
     for task_id, name in names.items():
         changes = [task for task in received if task.task_id == task_id]
         expect(f"the last status of {name}", changes[-1].status, "completed")

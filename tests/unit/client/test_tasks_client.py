@@ -29,9 +29,9 @@ from mcp_types import (
 from pydantic import BaseModel, TypeAdapter
 
 from mcp_tasks_client import (
-    DEFAULT_POLL_MS,
+    DEFAULT_POLL_INTERVAL_MS,
     EXTENSION,
-    MIN_POLL_MS,
+    MIN_POLL_INTERVAL_MS,
     CreateTaskResult,
     Task,
     TaskCancelled,
@@ -194,8 +194,8 @@ def test_each_polls_own_interval_is_waited_for(session: FakeSession) -> None:
 
 @pytest.mark.parametrize(
     ("suggested", "waited_ms"),
-    [({}, DEFAULT_POLL_MS), ({"pollIntervalMs": None}, DEFAULT_POLL_MS)]
-    + [({"pollIntervalMs": ms}, MIN_POLL_MS) for ms in (0, MIN_POLL_MS - 1)],
+    [({}, DEFAULT_POLL_INTERVAL_MS), ({"pollIntervalMs": None}, DEFAULT_POLL_INTERVAL_MS)]
+    + [({"pollIntervalMs": ms}, MIN_POLL_INTERVAL_MS) for ms in (0, MIN_POLL_INTERVAL_MS - 1)],
 )
 def test_a_server_cannot_make_the_client_poll_without_a_pause(
     session: FakeSession, suggested: dict[str, Any], waited_ms: int
