@@ -69,7 +69,7 @@ class McpApi(Construct):
             environment={
                 **server_environment(table, mailboxes, callers, payloads, settings, transfer),
                 "STATE_MACHINE_PREFIX": workflows.arn_prefix,
-                "STATE_KEY_SECRET": state_key.arn,
+                "REQUEST_STATE_KEY_SECRET": state_key.arn,
             },
             timeout=transfer.timeout,
             memory_mb=1024,
@@ -131,7 +131,7 @@ def server_environment(
         "SERVER_VERSION": VERSION,
         "AUTH": settings.auth,
         "SCOPES": " ".join(settings.oauth.scopes) if settings.oauth else "",
-        "RESOURCE_METADATA": "",  # the gateway's to say, if it serves any
+        "RESOURCE_METADATA_URL": "",  # the gateway's to say, if it serves any
         "LIMITS": settings.limits.to_json(),
         "ALLOWED_ORIGINS": " ".join(settings.allowed_origins),
         "ALLOWED_HOSTS": " ".join(settings.allowed_hosts),

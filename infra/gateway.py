@@ -66,7 +66,7 @@ class Gateway(Construct):
             challenge_callers(api, metadata, settings.oauth.scopes)
             serve_metadata(api, self.url, settings.stack, settings.oauth)
             for challenging in (function, authorizer.function):
-                challenging.add_environment("RESOURCE_METADATA", metadata)
+                challenging.add_environment("RESOURCE_METADATA_URL", metadata)
         self._accept_findings(api, settings)
         self.rest_api_id = api.rest_api_id
         self.deployed_stage = api.deployment_stage.stage_name

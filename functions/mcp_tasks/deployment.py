@@ -1,7 +1,7 @@
-"""What a function finds around it: its table, its state machines, its tools.
+"""The deployment that a function belongs to: its tables, state machines, tools and settings.
 
-Read from the environment that `infra` gives every function, once per cold start. Clients are made
-when they are first needed, because making one costs more than most requests.
+All of it is read, once per cold start, from the environment that `infra` gives the function (see
+`environment.py`). Clients of AWS are made on first use: making one takes longer than most requests.
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from botocore.config import Config
-from botocore.session import get_session
-
-from .aws.errors import record_unanswered_attempts
+from . import environment as names
+from .aws.clients import (
+    DEFAULT_CONFIG,
+    ONE_ATTEMPT,
+    S3_CONFIG,
+    S3_CONFIG_WITHIN_REQUEST,
+    aws_client,
+)
 from .limits import Limits
 from .notifications.event_bus import EventBus
 from .notifications.mailboxes import Mailboxes
-from .payloads.s3_store import CONFIG as S3_CONFIG
-from .payloads.s3_store import READS, PayloadStore
+from .payloads.s3_store import MAX_READ_ATTEMPTS, PayloadStore
 from .registry.catalogue import FILE_NAME, Catalogue, ToolEntry
 from .tasks.idempotency import IdempotencyKeys
 from .tasks.quotas import CallerQuotas
@@ -28,35 +31,19 @@ from .workflows.executions import Executions
 from .workflows.reconcile import Reconciler
 
 if TYPE_CHECKING:
+    from botocore.config import Config
+
     from .server.caller import Auth
 
 BUNDLE = Path(__file__).resolve().parent.parent
-
-# A call that hangs is repeated well within API Gateway's 29 seconds.
-CLIENT_CONFIG = Config(
-    connect_timeout=2, read_timeout=5, retries={"mode": "standard", "total_max_attempts": 4}
-)
-# S3's part of them: 19 seconds at most, with a body that breaks off.
-PART_CONFIG = Config(read_timeout=5, retries={"mode": "standard", "total_max_attempts": 2})
-QUICK_CONFIG = Config(read_timeout=3, retries={"mode": "standard", "total_max_attempts": 1})
-
-
-def aws_client(service: str, config: Config) -> Any:
-    """A client of an AWS service. Not boto3's: importing boto3 doubles the cold start."""
-    client = get_session().create_client(service, config=config)
-    record_unanswered_attempts(client)
-    return client
+"""The folder of a function's code."""
 
 
 class Deployment:
-    """One stack, as its functions see it.
+    """One deployed stack, as its functions see it.
 
-    `environment` holds TASKS_TABLE, MAILBOXES_TABLE, CALLERS_TABLE, PAYLOADS_BUCKET, EVENT_BUS,
-    STATE_MACHINE_PREFIX (an ARN that a tool's name completes), CELL, SERVER_NAME, SERVER_VERSION,
-    STATE_KEY_SECRET (the ARN of a secret), AUTH, RESOURCE_METADATA, LIMITS (JSON), and, each
-    separated by spaces, SCOPES, ALLOWED_ORIGINS and ALLOWED_HOSTS; each function gets those that it
-    uses. `client` makes
-    clients; tests pass a stand-in.
+    `environment` has the variables of `environment.py`, as far as the function uses them. `client`
+    makes the clients of AWS; tests pass a stand-in.
     """
 
     def __init__(
@@ -72,122 +59,123 @@ class Deployment:
     @cached_property
     def task_table(self) -> TaskTable:
         """The tasks table."""
-        return TaskTable(self._dynamodb, self._environment["TASKS_TABLE"])
+        return TaskTable(self._dynamodb, self._environment[names.TASKS_TABLE])
 
     @cached_property
     def mailboxes(self) -> Mailboxes:
-        """What waits for those who listen."""
-        return Mailboxes(self._dynamodb, self._environment["MAILBOXES_TABLE"])
+        """The mailboxes of the open subscriptions."""
+        return Mailboxes(self._dynamodb, self._environment[names.MAILBOXES_TABLE])
 
     @cached_property
     def quotas(self) -> CallerQuotas:
-        """What each caller has open."""
-        return CallerQuotas(self._dynamodb, self._environment["CALLERS_TABLE"])
+        """The quotas of all callers."""
+        return CallerQuotas(self._dynamodb, self._environment[names.CALLERS_TABLE])
 
     @cached_property
     def idempotency_keys(self) -> IdempotencyKeys:
-        """Which tasks clients' idempotency keys stand for."""
-        return IdempotencyKeys(self._dynamodb, self._environment["CALLERS_TABLE"])
+        """The idempotency keys of all callers."""
+        return IdempotencyKeys(self._dynamodb, self._environment[names.CALLERS_TABLE])
 
     @cached_property
-    def bus(self) -> EventBus:
-        """Where the changes of tasks are heard of."""
-        client = self._client("events", config=CLIENT_CONFIG)
-        return EventBus(client, self._environment["EVENT_BUS"])
+    def event_bus(self) -> EventBus:
+        """The event bus that the changes of tasks are published to."""
+        client = self._client("events", config=DEFAULT_CONFIG)
+        return EventBus(client, self._environment[names.EVENT_BUS])
 
     @cached_property
     def _dynamodb(self) -> Any:
-        return self._client("dynamodb", config=CLIENT_CONFIG)
+        return self._client("dynamodb", config=DEFAULT_CONFIG)
 
     @cached_property
     def executions(self) -> Executions:
-        """The tools' executions."""
-        return Executions(lambda: self._client("stepfunctions", config=CLIENT_CONFIG))
+        """The executions of the tools' state machines."""
+        return Executions(lambda: self._client("stepfunctions", config=DEFAULT_CONFIG))
 
     @cached_property
     def payloads(self) -> PayloadStore:
-        """What is too large for rows and executions."""
-        return self._payloads()
+        """The payloads in S3, for functions that nobody waits for."""
+        return self._payloads(S3_CONFIG)
 
     @cached_property
-    def request_payloads(self) -> PayloadStore:
-        """The same for a client that waits, who hears that S3 does not answer in time (503)."""
-        return self._payloads(PART_CONFIG, reads=1)
+    def payloads_within_request(self) -> PayloadStore:
+        """The payloads in S3, with fewer attempts: a client waits, who gets a 503 in time."""
+        return self._payloads(S3_CONFIG_WITHIN_REQUEST, read_attempts=1)
 
-    def _payloads(self, besides: Config | None = None, reads: int = READS) -> PayloadStore:
-        config = CLIENT_CONFIG.merge(S3_CONFIG).merge(besides or Config())
-        # A function's code is replaced before its environment: what needs no bucket goes on.
-        bucket = self._environment.get("PAYLOADS_BUCKET", "")
-        return PayloadStore(lambda: self._client("s3", config=config), bucket, reads)
+    def _payloads(self, config: Config, read_attempts: int = MAX_READ_ATTEMPTS) -> PayloadStore:
+        # Lambda replaces a function's code before its environment: without the variable, what needs
+        # no bucket goes on.
+        bucket = self._environment.get(names.PAYLOADS_BUCKET, "")
+        return PayloadStore(lambda: self._client("s3", config=config), bucket, read_attempts)
 
     @cached_property
     def reconciler(self) -> Reconciler:
-        """What looks after tasks of which nothing is heard."""
+        """Reconciles tasks with their executions, in functions that nobody waits for."""
         return Reconciler(self.task_table, self.executions, self.catalogue, self.payloads)
 
     @cached_property
-    def request_reconciler(self) -> Reconciler:
-        """The same for a client that waits: Step Functions and S3 are asked once."""
-        config = CLIENT_CONFIG.merge(QUICK_CONFIG)
+    def reconciler_within_request(self) -> Reconciler:
+        """Reconciles with one attempt per call to Step Functions and S3: a client waits."""
+        config = DEFAULT_CONFIG.merge(ONE_ATTEMPT)
         executions = Executions(lambda: self._client("stepfunctions", config=config))
-        payloads = self._payloads(QUICK_CONFIG, reads=1)
+        payloads = self._payloads(S3_CONFIG.merge(ONE_ATTEMPT), read_attempts=1)
         return Reconciler(self.task_table, executions, self.catalogue, payloads)
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """The tools that were deployed."""
+        """The tools, resources and prompts that were deployed."""
         return self._catalogue or Catalogue.read(BUNDLE / FILE_NAME)
 
-    def state_key(self) -> str:
-        """The secret that `requestState` is sealed with; every instance of a deployment has it."""
-        client = self._client("secretsmanager", config=CLIENT_CONFIG)
-        secret = client.get_secret_value(SecretId=self._environment["STATE_KEY_SECRET"])
-        key: str = secret["SecretString"]
+    def request_state_key(self) -> str:
+        """The secret that `requestState` is encrypted with, the same for all instances."""
+        client = self._client("secretsmanager", config=DEFAULT_CONFIG)
+        secret_id = self._environment[names.REQUEST_STATE_KEY_SECRET]
+        key: str = client.get_secret_value(SecretId=secret_id)["SecretString"]
         return key
 
     def state_machine_arn(self, entry: ToolEntry) -> str:
         """The state machine that runs a tool's tasks."""
-        return entry.state_machine_arn or self._environment["STATE_MACHINE_PREFIX"] + entry.name
+        prefix = names.STATE_MACHINE_PREFIX
+        return entry.state_machine_arn or self._environment[prefix] + entry.name
 
     @property
     def cell(self) -> str:
-        """The name of this stack among others, which its task ids begin with."""
-        return self._environment["CELL"]
+        """The cell's name, which its task ids begin with."""
+        return self._environment[names.CELL]
 
     @property
     def auth(self) -> Auth:
-        """How callers are told apart. There is no default: nobody gets in by omission."""
-        return cast("Auth", self._environment["AUTH"])
+        """How callers authenticate. There is no default, so that nobody gets in by omission."""
+        return cast("Auth", self._environment[names.AUTH])
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """What every access token has to be good for."""
-        return tuple(self._environment.get("SCOPES", "").split())
+        """The scopes that every access token must have."""
+        return tuple(self._environment.get(names.SCOPES, "").split())
 
     @property
     def resource_metadata(self) -> str:
-        """Where clients read how to get a token (RFC 9728)."""
-        return self._environment.get("RESOURCE_METADATA", "")
+        """The URL where clients read how to get a token (RFC 9728)."""
+        return self._environment.get(names.RESOURCE_METADATA_URL, "")
 
     @cached_property
     def limits(self) -> Limits:
-        """What one caller may do, and what one request may be."""
-        return Limits.from_json(self._environment.get("LIMITS"))
+        """What one caller may do, and how large one request may be."""
+        return Limits.from_json(self._environment.get(names.LIMITS))
 
     @property
     def server_info(self) -> dict[str, str]:
         """`serverInfo`: self-reported, for display."""
         return {
-            "name": self._environment["SERVER_NAME"],
-            "version": self._environment["SERVER_VERSION"],
+            "name": self._environment[names.SERVER_NAME],
+            "version": self._environment[names.SERVER_VERSION],
         }
 
     @property
     def allowed_origins(self) -> list[str]:
-        """The browsers' pages that may call."""
-        return self._environment.get("ALLOWED_ORIGINS", "").split()
+        """The origins whose web pages may call."""
+        return self._environment.get(names.ALLOWED_ORIGINS, "").split()
 
     @property
     def allowed_hosts(self) -> list[str]:
-        """The names that the server answers under; all, when there are none."""
-        return self._environment.get("ALLOWED_HOSTS", "").split()
+        """The host names that the server answers under; empty for all."""
+        return self._environment.get(names.ALLOWED_HOSTS, "").split()

@@ -24,5 +24,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
 
     Lambda goes on to a task's next change only after this one, so they are published in order.
     """
-    count = deployment.bus.publish(published(event["Records"], detailed_task))
+    count = deployment.event_bus.publish(published(event["Records"], detailed_task))
     logger.info("published", changes=count, records=len(event["Records"]))

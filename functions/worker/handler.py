@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger
 
+from mcp_tasks import environment
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.payloads.offloading import MOST
 from mcp_tasks.payloads.pointer import owner_of
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 logger = Logger()
 deployment = Deployment(os.environ)
-TOOL = os.environ["TOOL"]
+TOOL = os.environ[environment.TOOL]
 entry = deployment.catalogue.tools.get(TOOL)
 
 
@@ -76,7 +77,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
             output = run_step(tool, event["step"], given, task)
             with state_retried_if_transient():
                 return payloads.fit(output, event.get("room") or STEP_ROOM, owner)
-        raise LookupError(f"there is no tool {os.environ['TOOL']} in this deployment")
+        raise LookupError(f"there is no tool {TOOL} in this deployment")
 
     with step_errors_redacted(logger, explain_to(deployment.task_table, event["task"], now_ms)):
         output = run()

@@ -67,10 +67,10 @@ def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly
             "SERVER_VERSION",
             "ALLOWED_ORIGINS",
             "ALLOWED_HOSTS",
-            "STATE_KEY_SECRET",
+            "REQUEST_STATE_KEY_SECRET",
             "AUTH",
             "SCOPES",
-            "RESOURCE_METADATA",
+            "RESOURCE_METADATA_URL",
             "LIMITS",
         },
         "worker": {"TASKS_TABLE", "PAYLOADS_BUCKET", "TOOL"},
@@ -135,7 +135,7 @@ def test_the_key_of_request_states_is_made_by_secrets_manager(on_aws: Assembly) 
     assert generated == {"PasswordLength": 64, "ExcludePunctuation": True}
     assert generated["PasswordLength"] * math.log2(62) > 256
     variables = on_aws.resources("AWS::Lambda::Function")["Api/Function"]["Environment"]
-    assert variables["Variables"]["STATE_KEY_SECRET"] == f"<{path}.Id>", "its ARN"
+    assert variables["Variables"]["REQUEST_STATE_KEY_SECRET"] == f"<{path}.Id>", "its ARN"
 
 
 def test_nothing_outlives_its_stack_but_objects_that_expire(on_aws: Assembly) -> None:

@@ -74,7 +74,7 @@ def test_a_function_for_listens_knows_what_the_api_knows_but_for_running_tools(
     functions = behind_a_domain.resources("AWS::Lambda::Function")
     api = functions["Api/Function"]["Environment"]["Variables"]
     listens = functions["Listens/Function"]["Environment"]["Variables"]
-    assert api.keys() - listens.keys() == {"STATE_MACHINE_PREFIX", "STATE_KEY_SECRET"}
+    assert api.keys() - listens.keys() == {"STATE_MACHINE_PREFIX", "REQUEST_STATE_KEY_SECRET"}
     assert {name: api[name] for name in listens if name != WRAPPER} == {
         name: value for name, value in listens.items() if name != WRAPPER
     }

@@ -186,7 +186,7 @@ def test_without_oauth_nothing_speaks_of_it(on_aws: Assembly, open_server: Assem
             _responses(assembly)
         )
         variables = _variables(assembly, "Api")
-        assert (variables["SCOPES"], variables["RESOURCE_METADATA"]) == ("", "")
+        assert (variables["SCOPES"], variables["RESOURCE_METADATA_URL"]) == ("", "")
 
 
 def test_an_authorizer_is_asked_about_every_request(behind_a_domain: Assembly) -> None:
@@ -215,12 +215,12 @@ def test_the_authorizer_s_function_is_told_what_tokens_must_say(
         "ISSUER": OAUTH["issuer"],
         "AUDIENCE": OAUTH["audience"],
         "SCOPES": " ".join(SCOPES[name]),
-        "RESOURCE_METADATA": metadata,
+        "RESOURCE_METADATA_URL": metadata,
     }
     for server in {"Api", "Listens"} & {f"{p.partition('/')[0]}" for p in assembly.grants()}:
         variables = _variables(assembly, server)
         assert variables["SCOPES"] == own["SCOPES"]
-        assert variables["RESOURCE_METADATA"] == metadata
+        assert variables["RESOURCE_METADATA_URL"] == metadata
 
 
 @pytest.mark.parametrize("name", BASES)

@@ -40,7 +40,7 @@ def no_account(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setattr("mcp_tasks.deployment.get_session", shared_session)
+    monkeypatch.setattr("mcp_tasks.aws.clients.get_session", shared_session)
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from .. import environment as names
 from ..protocol.challenge import challenge
 from ..protocol.errors import ProtocolError
 from ..protocol.headers import Headers, decode
@@ -33,15 +34,14 @@ class Decision:
 class Authorizer:
     """The decision of one deployment.
 
-    `environment` holds ISSUER, AUDIENCE, SCOPES (what every request needs, separated by spaces) and
-    RESOURCE_METADATA (the URL).
+    `environment` has ISSUER, AUDIENCE, SCOPES and RESOURCE_METADATA_URL (see `environment.py`).
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        issuer = environment["ISSUER"]
-        self._tokens = TokenVerifier(issuer, environment["AUDIENCE"], Jwks(issuer))
-        self._scopes = environment["SCOPES"].split()
-        self._resource_metadata = environment["RESOURCE_METADATA"]
+        issuer = environment[names.ISSUER]
+        self._tokens = TokenVerifier(issuer, environment[names.AUDIENCE], Jwks(issuer))
+        self._scopes = environment[names.SCOPES].split()
+        self._resource_metadata = environment[names.RESOURCE_METADATA_URL]
 
     @cached_property
     def catalogue(self) -> Catalogue:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.config import Config
 from botocore.exceptions import (
     ClientError,
     IncompleteReadError,
@@ -32,18 +31,10 @@ from .pointer import POINTER, PayloadPointer, pointer_of
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-CONFIG: Final = Config(
-    signature_version="s3v4", s3={"addressing_style": "virtual"}, read_timeout=20
-)
-"""What an S3 client needs besides what all have. By default botocore presigns by version 2, which
-does not work for what a KMS key encrypts (boto/boto3#2680), and for `BUCKET.s3.amazonaws.com`,
-which leads to us-east-1 at first, and never to a region that has to be enabled (S3 user guide,
-"Virtual hosting of buckets"). And 50 MB take a while."""
-
 READERS: Final = 8
 """Reads at a time; botocore keeps ten connections."""
-READS: Final = 3
-"""How often a read is begun. botocore repeats calls, but not a body that breaks off."""
+MAX_READ_ATTEMPTS: Final = 3
+"""How often a read is begun. botocore repeats a call, but not a body that breaks off."""
 
 _RANDOM: Final = re.compile(r"[0-9a-f]{32}")
 _GONE: Final = frozenset({"InvalidRange", "NoSuchKey"})
@@ -83,10 +74,12 @@ class PayloadStore:
     The client is made on first use: most requests need none. A read is begun up to `reads` times.
     """
 
-    def __init__(self, client: Callable[[], S3Client], bucket: str, reads: int = READS) -> None:
+    def __init__(
+        self, client: Callable[[], S3Client], bucket: str, read_attempts: int = MAX_READ_ATTEMPTS
+    ) -> None:
         self._make_client = client
         self._bucket = bucket
-        self._reads = reads
+        self._read_attempts = read_attempts
 
     @cached_property
     def _client(self) -> S3Client:
@@ -186,7 +179,7 @@ class PayloadStore:
         return [(payload, content[start : start + payload.size]) for payload, start in starts]
 
     def _read(self, key: str, start: int, end: int) -> bytes:
-        for attempt in range(1, self._reads + 1):
+        for attempt in range(1, self._read_attempts + 1):
             try:
                 answer = self._client.get_object(
                     Bucket=self._bucket, Key=key, Range=f"bytes={start}-{end - 1}"
@@ -197,7 +190,7 @@ class PayloadStore:
                     raise PayloadGone from None
                 raise
             except _BROKEN_OFF:
-                if attempt == self._reads:
+                if attempt == self._read_attempts:
                     raise
             else:
                 break

@@ -35,14 +35,14 @@ def mcp_server(deployment: Deployment) -> Endpoint:
         executions,
         deployment.quotas,
         deployment.idempotency_keys,
-        deployment.request_payloads,
+        deployment.payloads_within_request,
         limits,
         deployment.state_machine_arn,
         cell,
     )
-    results = ResultLinks(deployment.request_payloads)
+    results = ResultLinks(deployment.payloads_within_request)
     # Made when a function first asks: it costs a call to Secrets Manager.
-    rounds = MultiRoundTrip(cache(lambda: RequestStateCipher(deployment.state_key())))
+    rounds = MultiRoundTrip(cache(lambda: RequestStateCipher(deployment.request_state_key())))
     methods_offered = ServerMethods(
         server_info=deployment.server_info,
         catalogue=catalogue,
@@ -55,10 +55,12 @@ def mcp_server(deployment: Deployment) -> Endpoint:
                 task_table,
                 cell,
                 PollRateLimit(limits.polls_per_second),
-                deployment.request_reconciler,
+                deployment.reconciler_within_request,
                 results,
             ),
-            "tasks/update": update_task(task_table, executions, deployment.request_payloads, cell),
+            "tasks/update": update_task(
+                task_table, executions, deployment.payloads_within_request, cell
+            ),
             "tasks/cancel": cancel_task(task_table, executions, cell),
         },
         listen=listen(

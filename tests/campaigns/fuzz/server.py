@@ -62,7 +62,7 @@ ENVIRONMENT: Final = {
     "SERVER_VERSION": "1.2.3",
     "ALLOWED_ORIGINS": "https://app.example.com",
     "ALLOWED_HOSTS": HOST,
-    "STATE_KEY_SECRET": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:fuzz",
+    "REQUEST_STATE_KEY_SECRET": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:fuzz",
 }
 
 SOMEBODY: Final = f"arn:aws:iam::{ACCOUNT}:user/somebody"

@@ -140,7 +140,7 @@ def month(no_account: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     with mock_aws(config={"stepfunctions": {"execute_state_machine": True}}):
         cloud = Cloud(monkeypatch, tmp_path, TOOLS)
         session = SimpleNamespace(create_client=lambda service, config: calls.client(service))
-        monkeypatch.setattr("mcp_tasks.deployment.get_session", lambda: session)
+        monkeypatch.setattr("mcp_tasks.aws.clients.get_session", lambda: session)
         yield Month(cloud, clock, calls)
         clock.step(100 * DAY)  # whatever still waits may end
 

@@ -70,7 +70,7 @@ def load(
             "ISSUER": issuer.url,
             "AUDIENCE": AUDIENCE,
             "SCOPES": "",
-            "RESOURCE_METADATA": METADATA,
+            "RESOURCE_METADATA_URL": METADATA,
             **environment,
         }
         for name, value in found.items():
@@ -452,7 +452,7 @@ def test_a_cold_start_imports_no_boto3_pydantic_or_tool() -> None:
             "ISSUER": "https://login.example",
             "AUDIENCE": AUDIENCE,
             "SCOPES": "",
-            "RESOURCE_METADATA": METADATA,
+            "RESOURCE_METADATA_URL": METADATA,
         },
         capture_output=True,
         text=True,

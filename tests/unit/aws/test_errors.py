@@ -19,8 +19,8 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
+from mcp_tasks.aws.clients import DEFAULT_CONFIG, aws_client
 from mcp_tasks.aws.errors import error_code, is_transient, outcome_unknown
-from mcp_tasks.deployment import CLIENT_CONFIG, aws_client
 from tests.unit.support.aws import error_response
 
 URL: Final = "https://dynamodb.us-east-1.amazonaws.com"
@@ -158,7 +158,7 @@ def final_error(monkeypatch: pytest.MonkeyPatch, outcomes: Iterable[Outcome]) ->
         body = Body(json.dumps({"__type": outcome}).encode())
         return AWSResponse(URL, 400, HTTPHeaders(), body)
 
-    client = aws_client("dynamodb", CLIENT_CONFIG)
+    client = aws_client("dynamodb", DEFAULT_CONFIG)
     client.meta.events.register("before-send", send)
     with pytest.raises((ClientError, BotoCoreError)) as raised:
         client.delete_item(TableName="tasks", Key={"taskId": {"S": "1"}})

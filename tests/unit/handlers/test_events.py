@@ -93,7 +93,7 @@ def environment(aws: Calls) -> dict[str, str]:
         "AUTH": "none",
         "EVENT_BUS": "mcp-tasks",
         "STATE_MACHINE_PREFIX": MACHINE,
-        "STATE_KEY_SECRET": secret["ARN"],
+        "REQUEST_STATE_KEY_SECRET": secret["ARN"],
         "CELL": "c1",
         "SERVER_NAME": "mcp-tasks",
         "SERVER_VERSION": "0",
@@ -242,7 +242,7 @@ def test_a_sweep_ends_before_its_function_does(
 def test_an_authorizers_event_without_a_good_token_is_unauthorized(invoke: Any, name: str) -> None:
     oauth = {"ISSUER": "https://login.example", "AUDIENCE": "a", "SCOPES": ""}
     with pytest.raises(Exception, match=r"^Unauthorized$"):
-        invoke("authorize", name, RESOURCE_METADATA="https://mcp.example", **oauth)
+        invoke("authorize", name, RESOURCE_METADATA_URL="https://mcp.example", **oauth)
 
 
 def test_every_event_is_tested() -> None:

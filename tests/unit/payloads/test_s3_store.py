@@ -23,10 +23,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moto.s3.models import s3_backends
 
-from mcp_tasks.deployment import CLIENT_CONFIG, aws_client
+from mcp_tasks.aws.clients import S3_CONFIG, aws_client
 from mcp_tasks.payloads.offloading import MOST, MOST_WHOLE, WORTH
 from mcp_tasks.payloads.pointer import POINTER, PayloadPointer, owner_of, pointer_of
-from mcp_tasks.payloads.s3_store import CONFIG, READS, PayloadGone, PayloadStore, PayloadTooLarge
+from mcp_tasks.payloads.s3_store import (
+    MAX_READ_ATTEMPTS,
+    PayloadGone,
+    PayloadStore,
+    PayloadTooLarge,
+)
 from tests.unit.support.aws import PAYLOADS, Calls, create_payloads, real
 
 TASK: Final = f"c1-{'0' * 32}"
@@ -205,7 +210,7 @@ def test_what_is_stored_holds_no_pointers(payloads: PayloadStore) -> None:
     ],
     ids=["short", "slow", "reset"],
 )
-@pytest.mark.parametrize("times", [1, READS - 1, READS])
+@pytest.mark.parametrize("times", [1, MAX_READ_ATTEMPTS - 1, MAX_READ_ATTEMPTS])
 def test_a_body_that_breaks_off_is_read_again(
     payloads: PayloadStore, calls: Calls, error: Exception, times: int
 ) -> None:
@@ -218,7 +223,7 @@ def test_a_body_that_breaks_off_is_read_again(
         return b"[1]"
 
     calls.instead["get_object"] = lambda **_: {"Body": SimpleNamespace(read=broken)}
-    if times < READS:
+    if times < MAX_READ_ATTEMPTS:
         assert payloads.text(payload) == "[1]"
     else:
         with pytest.raises(type(error)):
@@ -234,7 +239,7 @@ def test_who_is_in_a_hurry_has_a_read_begun_once(payloads: PayloadStore, calls: 
     calls.instead["get_object"] = lambda **_: {"Body": SimpleNamespace(read=broken)}
     calls.forget()
     with pytest.raises(ReadTimeoutError):
-        PayloadStore(lambda: calls.client("s3"), PAYLOADS, reads=1).text(payload)
+        PayloadStore(lambda: calls.client("s3"), PAYLOADS, read_attempts=1).text(payload)
     assert calls.operations == ["get_object"]
 
 
@@ -451,7 +456,7 @@ def test_a_link_leads_to_the_region_that_it_is_signed_for(
     with presigned URLs", "Virtual hosting of buckets").
     """
     monkeypatch.setenv("AWS_DEFAULT_REGION", region)
-    payloads = PayloadStore(lambda: aws_client("s3", CLIENT_CONFIG.merge(CONFIG)), PAYLOADS)
+    payloads = PayloadStore(lambda: aws_client("s3", S3_CONFIG), PAYLOADS)
     link = payloads.link(PayloadPointer(f"{OWNER}/{'a' * 32}", 0, 5), 3600)
     url = urllib.parse.urlsplit(link)
     query = dict(urllib.parse.parse_qsl(url.query))
@@ -467,6 +472,6 @@ def test_a_link_leads_to_the_region_that_it_is_signed_for(
 def test_an_emulator_s_bucket_is_part_of_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its names do not resolve."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
-    payloads = PayloadStore(lambda: aws_client("s3", CLIENT_CONFIG.merge(CONFIG)), PAYLOADS)
+    payloads = PayloadStore(lambda: aws_client("s3", S3_CONFIG), PAYLOADS)
     link = payloads.link(PayloadPointer(f"{OWNER}/{'a' * 32}", 0, 5), 60)
     assert link.startswith(f"http://127.0.0.1:4566/{PAYLOADS}/{OWNER}/")

@@ -130,7 +130,7 @@ def test_questions_within_requests_read_one_secret_once(stack: Stack) -> None:
         assert stack.repeat("tools/call", params, asked, yes).result["resultType"] == "complete"
     (secret,) = stack.calls.made
     assert secret.operation == "get_secret_value"
-    assert secret.arguments == {"SecretId": stack.environment["STATE_KEY_SECRET"]}
+    assert secret.arguments == {"SecretId": stack.environment["REQUEST_STATE_KEY_SECRET"]}
 
 
 def test_a_cancel_is_one_write_and_one_stop(stack: Stack) -> None:

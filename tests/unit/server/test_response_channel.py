@@ -283,7 +283,7 @@ def function(
     catalogue.write(tmp_path / FILE_NAME)
     monkeypatch.setattr("mcp_tasks.deployment.BUNDLE", tmp_path)
     session = SimpleNamespace(create_client=lambda service, config: real(service))
-    monkeypatch.setattr("mcp_tasks.deployment.get_session", lambda: session)
+    monkeypatch.setattr("mcp_tasks.aws.clients.get_session", lambda: session)
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     create_table()

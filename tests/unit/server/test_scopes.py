@@ -183,7 +183,7 @@ class Guarded:
             **ENVIRONMENT,
             "AUTH": "oauth",
             "SCOPES": base,
-            "RESOURCE_METADATA": METADATA,
+            "RESOURCE_METADATA_URL": METADATA,
         }
         self.stack = Stack(aws, tools, environment)
 

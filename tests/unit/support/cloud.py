@@ -86,11 +86,11 @@ class Cloud:
         self.monkeypatch.setattr("mcp_tasks.deployment.BUNDLE", self.bundle)
         # Each function makes its clients as on Lambda, but need not load their models again.
         session = SimpleNamespace(create_client=lambda service, config: real(service))
-        self.monkeypatch.setattr("mcp_tasks.deployment.get_session", lambda: session)
+        self.monkeypatch.setattr("mcp_tasks.aws.clients.get_session", lambda: session)
         for name, value in ENVIRONMENT.items():
             self.monkeypatch.setenv(name, value)
         secret = real("secretsmanager").create_secret(Name="state-key", SecretString=STATE_KEY)
-        self.monkeypatch.setenv("STATE_KEY_SECRET", secret["ARN"])
+        self.monkeypatch.setenv("REQUEST_STATE_KEY_SECRET", secret["ARN"])
         create_table()
         create_mailboxes()
         create_callers()

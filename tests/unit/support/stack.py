@@ -51,7 +51,7 @@ ENVIRONMENT: Final = {
     "SERVER_NAME": "unit",
     "SERVER_VERSION": "1.2.3",
     "POWERTOOLS_METRICS_NAMESPACE": "unit",
-    "STATE_KEY_SECRET": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:unit-state-key",
+    "REQUEST_STATE_KEY_SECRET": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:unit-state-key",
     "ALLOWED_ORIGINS": "https://app.example.com http://localhost:*",
 }
 NAMED: Final = {

@@ -299,7 +299,7 @@ def test_a_poll_waits_for_step_functions_and_s3_for_a_moment_only(
         made[service] = config
         return SimpleNamespace(get_object=lambda **_: {"Body": Broken()})
 
-    repair = Deployment(ENVIRONMENT, client, catalogue).request_reconciler
+    repair = Deployment(ENVIRONMENT, client, catalogue).reconciler_within_request
     with suppress(Exception):
         repair.executions.waits("token")
     with suppress(ReadTimeoutError):

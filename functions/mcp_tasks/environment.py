@@ -1,0 +1,49 @@
+"""The names of the functions' environment variables.
+
+`infra` sets them when it deploys a function. The function reads them when it starts: through
+`deployment.Deployment`, in `authorization.authorizer` for the authorizer, and in the worker. Each
+function gets only those that it uses.
+
+A name cannot be changed in a deployed stack without care: Lambda replaces a function's code first,
+and its environment a moment later.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+TASKS_TABLE: Final = "TASKS_TABLE"
+MAILBOXES_TABLE: Final = "MAILBOXES_TABLE"
+CALLERS_TABLE: Final = "CALLERS_TABLE"
+"""The table of the callers' quotas and idempotency keys."""
+PAYLOADS_BUCKET: Final = "PAYLOADS_BUCKET"
+EVENT_BUS: Final = "EVENT_BUS"
+STATE_MACHINE_PREFIX: Final = "STATE_MACHINE_PREFIX"
+"""The beginning of a state machine's ARN; the name of its tool completes it."""
+REQUEST_STATE_KEY_SECRET: Final = "REQUEST_STATE_KEY_SECRET"  # noqa: S105  a name, no secret
+"""The ARN of the secret that `requestState` is encrypted with."""
+
+CELL: Final = "CELL"
+"""1 to 16 lower-case letters and digits; the stack's task ids begin with them."""
+SERVER_NAME: Final = "SERVER_NAME"
+SERVER_VERSION: Final = "SERVER_VERSION"
+LIMITS: Final = "LIMITS"
+"""JSON, as `limits.Limits.to_json` writes it."""
+ALLOWED_ORIGINS: Final = "ALLOWED_ORIGINS"
+"""Separated by spaces."""
+ALLOWED_HOSTS: Final = "ALLOWED_HOSTS"
+"""Separated by spaces; empty for all hosts."""
+
+AUTH: Final = "AUTH"
+"""`oauth`, `iam` or `none`."""
+ISSUER: Final = "ISSUER"
+"""The URL of the authorization server whose tokens are accepted."""
+AUDIENCE: Final = "AUDIENCE"
+"""The `aud` that a token must have."""
+SCOPES: Final = "SCOPES"
+"""The scopes that every token must have, separated by spaces."""
+RESOURCE_METADATA_URL: Final = "RESOURCE_METADATA_URL"
+"""Where clients read which authorization server issues tokens (RFC 9728)."""
+
+TOOL: Final = "TOOL"
+"""The name of the tool that a worker runs."""
