@@ -1,18 +1,20 @@
 # Every command installs what it needs, from lock files, into .venv and .local. See README.md.
 
 PYTHON ?= python3
-TOOLS ?= functions/tools
 # The processes of `make test`; tests/workers.py says what each of them runs.
 WORKERS ?= 2
 LOCAL = $(PYTHON) -m local
 # What `cdk` finds first: this repository's Python, Node and CDK CLI.
 export NODE_USE_SYSTEM_CA = 1
 IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$$PATH"
-# What `infra/app.py` describes, as `key=value`: of AWS and of the emulator, and of AWS alone.
-CHOICES = auth issuer audience scopes cell origins hosts max_tasks max_creations max_polls max_listens max_body max_arguments max_depth max_ttl_days rate burst
-ON_AWS = stack url streaming domain priority access_log alarms encryption
+# The options of infra/options.py, which a test compares: those of AWS and of `make up`, those that `make up` takes as
+# arguments of its own, and those of AWS alone. docs/configuration.md describes them.
+OPTIONS = stack cell auth issuer audience scopes origins hosts max_tasks max_creations max_polls max_subscriptions max_body max_arguments max_depth max_ttl_days rate burst
+UP_OPTIONS = tools streaming
+AWS_OPTIONS = url domain priority access_log alarms encryption
 context = $(foreach key,$(1),$(if $($(key)),-c '$(key)=$($(key))'))
-CONTEXT = $(call context,$(CHOICES) $(ON_AWS))
+arguments = $(foreach key,$(1),$(if $($(key)),--$(key) '$($(key))'))
+CONTEXT = $(call context,$(OPTIONS) $(UP_OPTIONS) $(AWS_OPTIONS))
 
 .PHONY: help demo up down test conformance bench soak hostile chaos model mutations audit lint synth bootstrap deploy replay destroy lock clean python
 .DEFAULT_GOAL := help
@@ -23,12 +25,16 @@ help: ## This list
 demo: python ## Everything at once: emulator, deploy, a client that drives it, and the end
 	@$(LOCAL) demo $(if $(ASK),--ask)
 
+# In capitals, too: `make up` took these so before it took all options.
+up: tools = $(TOOLS)
+up: port = $(PORT)
+up: streaming = $(STREAMING)
 up: auth = $(AUTH)
 up: issuer = $(ISSUER)
 up: audience = $(AUDIENCE)
 up: scopes = $(SCOPES)
-up: python ## The stack on an emulator, left running [TOOLS=folder] [PORT=n] [STREAMING=true] [AUTH=oauth ISSUER= AUDIENCE= SCOPES=] [key=value of infra/app.py]
-	@$(LOCAL) up --tools $(TOOLS) $(if $(PORT),--port $(PORT)) $(if $(STREAMING),--streaming $(STREAMING)) $(call context,$(CHOICES))
+up: python ## The stack on an emulator, left running [port=n] [option=value of docs/configuration.md]
+	@$(LOCAL) up $(call arguments,$(UP_OPTIONS) port) $(call context,$(OPTIONS))
 
 down: python ## Stop what `make up` left running
 	@$(LOCAL) down
@@ -73,7 +79,7 @@ lint: python ## Format, lint and types
 	@$(LOCAL) prepare --tests
 	@$(IN_ENV) ruff format --check . && $(IN_ENV) ruff check . && $(IN_ENV) mypy
 
-synth: python ## The CloudFormation template for AWS, checked by cdk-nag and cfn-lint [as deploy]
+synth: python ## The CloudFormation template for AWS, checked by cdk-nag and cfn-lint [options as deploy]
 	@$(LOCAL) prepare --tests
 	@$(IN_ENV) cdk synth --quiet $(CONTEXT) && $(IN_ENV) cfn-lint cdk.out/*.template.json && \
 		echo "cdk.out holds the template; cdk-nag and cfn-lint found nothing"
@@ -82,7 +88,7 @@ bootstrap: python ## Prepare the account and region of your credentials for the 
 	@$(LOCAL) prepare
 	@$(IN_ENV) cdk bootstrap
 
-deploy: python ## Deploy to the account of your credentials: auth=oauth|iam|none [issuer= audience= scopes=] [key=value of infra/app.py]
+deploy: python ## Deploy to the account of your credentials: auth=oauth|iam|none [option=value of docs/configuration.md]
 	@$(LOCAL) prepare
 	@$(IN_ENV) cdk deploy --require-approval broadening $(CONTEXT)
 
@@ -90,7 +96,7 @@ replay: python ## Hand on again what is in the dead-letter queues [stack=] [prof
 	@$(LOCAL) prepare
 	@$(IN_ENV) python -m infra.replay $(if $(stack),--stack $(stack)) $(if $(profile),--profile $(profile))
 
-# Only its name counts, and the CDK builds the stack anyway: the local one needs no other choice.
+# Only the name counts. The CDK synthesizes the stack all the same; the local one needs no other option.
 destroy: python ## Remove the stack from the account of your credentials [stack=]
 	@$(LOCAL) prepare
 	@$(IN_ENV) cdk destroy -c profile=local $(call context,stack)

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from aws_cdk import Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_sns as sns
-
-from .options import Choices
-
-TOPIC_ARN: Final = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,256}"
-
-
-def topic_of(choices: Choices) -> str | None:
-    """The ARN of the topic, or None. Raises ValueError."""
-    remedy = "the ARN of an SNS topic of this region, arn:aws:sns:..."
-    return choices.text("alarms", "", f"|{TOPIC_ARN}", remedy) or None
 
 
 def tell(stack: Stack, topic_arn: str) -> None:

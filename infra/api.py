@@ -60,7 +60,9 @@ class McpApi(Construct):
         authorizer: Authorizer | None,
     ) -> None:
         super().__init__(scope, construct_id)
-        transfer = STREAMED if settings.streaming and not settings.listens_apart else BUFFERED
+        transfer = (
+            STREAMED if settings.streaming and not settings.separate_subscriptions_api else BUFFERED
+        )
         state_key = StateKey(self, "StateKey", code.encryption)
         function = code.function(
             self,

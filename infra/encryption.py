@@ -21,22 +21,8 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from .options import Choices
-
 AWS_MANAGED: Final = "aws"
 OWN_KEY: Final = "customer"
-KEY_ARN: Final = r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/(mrk-)?[0-9a-f-]+"
-
-
-def encryption_of(choices: Choices) -> str:
-    """`aws`, `customer`, or the ARN of a key. Raises ValueError."""
-    return choices.text(
-        "encryption",
-        AWS_MANAGED,
-        f"{AWS_MANAGED}|{OWN_KEY}|{KEY_ARN}",
-        f"{AWS_MANAGED} (keys that AWS manages), {OWN_KEY} (a KMS key of the stack's own) or the "
-        "ARN of a KMS key of this region, arn:aws:kms:...:key/...",
-    )
 
 
 class Encryption(Construct):

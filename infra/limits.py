@@ -1,4 +1,4 @@
-"""The limits that a deployment may choose, each within what AWS, or this server, can bear."""
+"""`-c max_*=`, `rate=` and `burst=`: limits of callers, requests and tasks, read from context."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from datetime import timedelta
 from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue
 
-from .options import Choices, refusal
-
-DEFAULTS = Limits()
-OFF = "0 is no limit"
+from .context import Context, refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,79 +21,27 @@ class Throttle:
     """Requests at once."""
 
 
-def limits_of(choices: Choices) -> Limits:
-    """What one caller, and one request, may be. Raises ValueError."""
-
-    def number(key: str, default: int, low: int, high: int, what: str) -> int:
-        return choices.number(key, default, low, high, f"{low} to {high} {what}")
-
+def limits_of(context: Context) -> Limits:
+    """The limits of one caller and of one request. Raises ValueError."""
     return Limits(
-        # The names of a caller's open tasks are kept in one item, of at most 400 KB.
-        max_open_tasks=number(
-            "max_tasks",
-            DEFAULTS.max_open_tasks,
-            0,
-            500,
-            f"tasks of one caller that are not terminal; {OFF}",
-        ),
-        creations_per_minute=number(
-            "max_creations",
-            DEFAULTS.creations_per_minute,
-            0,
-            10_000,
-            f"tasks that one caller creates a minute; {OFF}",
-        ),
-        polls_per_second=number(
-            "max_polls",
-            DEFAULTS.polls_per_second,
-            0,
-            1000,
-            f"polls a second of one caller for one task; {OFF}",
-        ),
-        max_open_subscriptions=number(
-            "max_listens",
-            DEFAULTS.max_open_subscriptions,
-            0,
-            100,
-            f"open listens of one caller; {OFF}",
-        ),
-        max_body_bytes=number(
-            "max_body",
-            DEFAULTS.max_body_bytes,
-            1024,
-            5 * 1024 * 1024,
-            "bytes of a body; Lambda takes 6 MB, with the request's headers and escapes",
-        ),
-        max_argument_bytes=number(
-            "max_arguments",
-            DEFAULTS.max_argument_bytes,
-            1024,
-            5 * 1024 * 1024,
-            "bytes of arguments, which a body has to carry",
-        ),
-        max_json_depth=number(
-            "max_depth", DEFAULTS.max_json_depth, 10, 500, "levels of arrays and objects"
-        ),
+        max_open_tasks=context.number("max_tasks"),
+        creations_per_minute=context.number("max_creations"),
+        polls_per_second=context.number("max_polls"),
+        max_open_subscriptions=context.number("max_subscriptions"),
+        max_body_bytes=context.number("max_body"),
+        max_argument_bytes=context.number("max_arguments"),
+        max_json_depth=context.number("max_depth"),
     )
 
 
-def throttle_of(choices: Choices) -> Throttle:
+def throttle_of(context: Context) -> Throttle:
     """The stage's throttling. Raises ValueError."""
-
-    def number(key: str, default: int, what: str) -> int:
-        remedy = f"1 to 100000 requests {what}; the account's own quota is 10000 unless raised"
-        return choices.number(key, default, 1, 100_000, remedy)
-
-    return Throttle(rate=number("rate", 500, "a second"), burst=number("burst", 1000, "at once"))
+    return Throttle(rate=context.number("rate"), burst=context.number("burst"))
 
 
-def max_ttl_of(choices: Choices) -> timedelta:
-    """How long a tool may keep its tasks. Raises ValueError.
-
-    Objects in the bucket expire by it, those that are there already included: a lower value may
-    take them from tasks that were made under a higher one.
-    """
-    return timedelta(days=choices.number("max_ttl_days", 30, 1, 365, "1 to 365 days"))
+def max_ttl_of(context: Context) -> timedelta:
+    """How long a tool may keep its tasks. Raises ValueError."""
+    return timedelta(days=context.number("max_ttl_days"))
 
 
 def check_ttl(catalogue: Catalogue, max_ttl: timedelta) -> None:

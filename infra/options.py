@@ -1,45 +1,282 @@
-"""What a deployment may choose, one key of CDK context (`-c key=value`, or cdk.json) at a time.
+"""The table of options: what a deployment can choose, each one key of CDK context.
 
-Every refusal names the key and its value, and says what would be good.
+`infra/context.py` reads and checks the values by this table. `python -m infra.options` prints
+`docs/configuration.md` from it. A test compares the table with that page and with the Makefile.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Final
+
+from mcp_tasks.limits import Limits
+
+DEFAULT_LIMITS: Final = Limits()
+NO_LIMIT: Final = "0 is no limit"
+BYTES: Final = (1024, 5 * 1024 * 1024)
+
+LABEL: Final = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+HOST_NAME: Final = rf"(?i:(?=.{{1,253}}$)({LABEL}\.)+{LABEL})"
+"""RFC 1123, section 2.1."""
+TOPIC_ARN: Final = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,256}"
+KEY_ARN: Final = r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/(mrk-)?[0-9a-f-]+"
+MAX_PRIORITY: Final = 90_000
+"""Four rules of a stack fit below API Gateway's 1,000,000 with it (`infra/routing.py`)."""
 
 
-class Choices:
-    """The context, read and checked."""
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option."""
 
-    def __init__(self, context: Callable[[str], Any]) -> None:
-        self._context = context
-
-    def given(self, key: str) -> str:
-        """What was given, as text; empty when nothing was."""
-        value = self._context(key)
-        return "" if value is None else str(value)
-
-    def text(self, key: str, default: str, pattern: str, remedy: str) -> str:
-        """A text that matches all of a pattern. Raises ValueError."""
-        text = default if self._context(key) is None else self.given(key)
-        if not re.fullmatch(pattern, text):
-            raise refusal(key, text, remedy)
-        return text
-
-    def number(self, key: str, default: int, low: int, high: int, remedy: str) -> int:
-        """A whole number from `low` to `high`. Raises ValueError."""
-        text = self.text(key, str(default), "[0-9]{1,9}", remedy)
-        if not low <= int(text) <= high:
-            raise refusal(key, text, remedy)
-        return int(text)
-
-    def words(self, key: str) -> tuple[str, ...]:
-        """What spaces separate."""
-        return tuple(self.given(key).split())
+    name: str
+    meaning: str
+    """What it decides, for the documentation."""
+    values: str
+    """What it takes. The error that refuses another value ends with these words."""
+    example: str
+    default: str = ""
+    """Empty when the option may be left out and nothing stands in its place."""
+    emulator: bool = True
+    """Whether `make up` takes it, as `make deploy` and `make synth` do."""
+    pattern: str = ".*"
+    """What all of the value has to match, as far as a pattern can say it."""
+    bounds: tuple[int, int] | None = None
+    """The lowest and the highest value of a whole number."""
 
 
-def refusal(key: str, value: str, remedy: str) -> ValueError:
-    """The error that refuses a value."""
-    return ValueError(f"-c {key}={value}: {remedy}")
+def _number(name: str, meaning: str, default: int, bounds: tuple[int, int], unit: str) -> Option:
+    low, high = bounds
+    values = f"{low} to {high} {unit}"
+    return Option(
+        name, meaning, values, f"{name}={max(low, default // 2)}", str(default), bounds=bounds
+    )
+
+
+DEPLOYMENT: Final = (
+    Option(
+        "tools",
+        "The folder with the tools.",
+        "a folder, from the repository's root or from anywhere",
+        "tools=functions/tools",
+        "functions/tools",
+    ),
+    Option(
+        "stack",
+        "The stack's name, with which its resources' names begin. Another name is another stack.",
+        "1 to 28 letters, digits and hyphens",
+        "stack=notes",
+        "mcp-tasks",
+        pattern="[A-Za-z][A-Za-z0-9-]{0,27}",
+    ),
+    Option(
+        "cell",
+        "The stack's name among several behind one address; its task ids begin with it. Choose it "
+        "once: the server does not find tasks any more that run when it changes.",
+        "1 to 16 lower-case letters and digits",
+        "cell=eu1",
+        "c1",
+        pattern="[a-z0-9]{1,16}",
+    ),
+)
+CALLERS: Final = (
+    Option(
+        "auth",
+        "Who may call: `oauth` (callers bring an access token of an OIDC issuer), `iam` (they sign "
+        "with SigV4) or `none` (anybody). On AWS it has to be given; with `make up` it is `none`.",
+        "oauth, iam or none",
+        "auth=oauth",
+    ),
+    Option(
+        "issuer",
+        "With `auth=oauth`: the issuer of the access tokens.",
+        "an https:// URL, without query and fragment, exactly as its tokens' iss has it",
+        "issuer=https://login.example.com/v2.0",
+    ),
+    Option(
+        "audience",
+        "With `auth=oauth`: what an access token's `aud` has to name.",
+        "1 to 255 of printable ASCII",
+        "audience=https://mcp.example.com",
+        pattern="[!-~]{1,255}",
+    ),
+    Option(
+        "scopes",
+        "With `auth=oauth`: the scopes that every access token needs. Tools may ask for more.",
+        "scopes separated by spaces, of printable ASCII without \" \\ $ # and '",
+        "scopes='mcp reports:read'",
+    ),
+)
+ADDRESS: Final = (
+    Option(
+        "streaming",
+        "Whether `subscriptions/listen` is answered as a stream, which lasts up to 15 minutes, or "
+        "with what changed in up to 25 seconds.",
+        "true or false",
+        "streaming=true",
+        "false",
+        pattern="true|false",
+    ),
+    Option(
+        "origins",
+        "The `Origin` headers that are not refused, besides none at all. The server sends no CORS "
+        "headers: pages in browsers cannot read its answers.",
+        "origins separated by spaces",
+        "origins='https://a.example https://b.example'",
+    ),
+    Option(
+        "hosts",
+        "The `Host` headers that are answered. Without it, all that lead to the server.",
+        "host names separated by spaces",
+        "hosts=mcp.example.com",
+    ),
+    Option(
+        "url",
+        "The endpoint's URL as clients know it, when it is neither at `domain` nor at API "
+        "Gateway's own name for it: behind a CDN, for instance.",
+        "an https:// URL that ends in /mcp, such as https://cdn.example.com/mcp",
+        "url=https://cdn.example.com/mcp",
+        emulator=False,
+    ),
+    Option(
+        "domain",
+        "A custom domain of API Gateway, of the same account and region, that leads to the stack. "
+        "Several stacks, each with its own `cell`, can share one; all have the same `auth`.",
+        "a host name, such as mcp.example.com",
+        "domain=mcp.example.com",
+        emulator=False,
+        pattern=f"|{HOST_NAME}",
+    ),
+    Option(
+        "priority",
+        "The stack's place among those of its domain. The stack with the lowest gets the requests "
+        "that name no task.",
+        f"1 to {MAX_PRIORITY}, another for each stack of a domain",
+        "priority=200",
+        "100",
+        emulator=False,
+        bounds=(1, MAX_PRIORITY),
+    ),
+)
+LIMITS: Final = (
+    _number(
+        "max_tasks",
+        "Tasks of one caller that are not terminal.",
+        DEFAULT_LIMITS.max_open_tasks,
+        # The names of a caller's open tasks are kept in one item, of at most 400 KB.
+        (0, 500),
+        f"tasks of one caller that are not terminal; {NO_LIMIT}",
+    ),
+    _number(
+        "max_creations",
+        "Tasks that one caller may create in a minute.",
+        DEFAULT_LIMITS.creations_per_minute,
+        (0, 10_000),
+        f"tasks that one caller creates a minute; {NO_LIMIT}",
+    ),
+    _number(
+        "max_polls",
+        "Polls a second of one task that one caller may keep up; a burst may be 30 times as large.",
+        DEFAULT_LIMITS.polls_per_second,
+        (0, 1000),
+        f"polls a second of one caller for one task; {NO_LIMIT}",
+    ),
+    _number(
+        "max_subscriptions",
+        "Open `subscriptions/listen` requests of one caller.",
+        DEFAULT_LIMITS.max_open_subscriptions,
+        (0, 100),
+        f"open subscriptions of one caller; {NO_LIMIT}",
+    ),
+    _number(
+        "max_body",
+        "Bytes of a request's body.",
+        DEFAULT_LIMITS.max_body_bytes,
+        BYTES,
+        "bytes of a body; Lambda takes 6 MB, with the request's headers and escapes",
+    ),
+    _number(
+        "max_arguments",
+        "Bytes of a tool's arguments, and of the answers that it asked for first.",
+        DEFAULT_LIMITS.max_argument_bytes,
+        BYTES,
+        "bytes of arguments, which a body has to carry",
+    ),
+    _number(
+        "max_depth",
+        "Levels of arrays and objects in a body.",
+        DEFAULT_LIMITS.max_json_depth,
+        (10, 500),
+        "levels of arrays and objects",
+    ),
+    _number(
+        "max_ttl_days",
+        "How long a tool may keep its tasks; a tool that declares more is refused. Stored payloads "
+        "expire two days later, existing ones included: a lower value may take them from tasks "
+        "that still need them.",
+        30,
+        (1, 365),
+        "days",
+    ),
+    _number(
+        "rate",
+        "Requests a second that API Gateway lets through, of all callers together.",
+        500,
+        (1, 100_000),
+        "requests a second; the account's own quota is 10000 unless raised",
+    ),
+    _number(
+        "burst",
+        "Requests at once that API Gateway lets through, of all callers together.",
+        1000,
+        (1, 100_000),
+        "requests at once; the account's own quota is 10000 unless raised",
+    ),
+)
+OPERATIONS: Final = (
+    Option(
+        "alarms",
+        "The SNS topic that the stack's alarms notify; without it, none "
+        "([operations](operations.md)).",
+        "the ARN of an SNS topic of this region, arn:aws:sns:...",
+        "alarms=arn:aws:sns:eu-west-1:111122223333:on-call",
+        emulator=False,
+        pattern=f"|{TOPIC_ARN}",
+    ),
+    Option(
+        "access_log",
+        "Whether API Gateway logs a line per request. It can only where the account's settings of "
+        "the region name a role for its logs, which a stack should not change.",
+        "on or off",
+        "access_log=on",
+        "off",
+        emulator=False,
+        pattern="on|off",
+    ),
+    Option(
+        "encryption",
+        "Which keys encrypt what is stored: keys that AWS manages (`aws`), a KMS key of the "
+        "stack's own (`customer`, about $1 a month and its calls), or a key of yours, whose policy "
+        "lets CloudWatch Logs and EventBridge use it.",
+        "aws (keys that AWS manages), customer (a KMS key of the stack's own) or the ARN of a KMS "
+        "key of this region, arn:aws:kms:...:key/...",
+        "encryption=customer",
+        "aws",
+        emulator=False,
+        pattern=f"aws|customer|{KEY_ARN}",
+    ),
+)
+SECTIONS: Final = {
+    "The deployment": DEPLOYMENT,
+    "Who may call": CALLERS,
+    "Addresses": ADDRESS,
+    "Limits": LIMITS,
+    "Operations": OPERATIONS,
+}
+OPTIONS: Final = {option.name: option for section in SECTIONS.values() for option in section}
+"""Name -> option: all but `profile` (`infra/profile.py`), which the commands give themselves."""
+
+
+if __name__ == "__main__":
+    from .options_page import page
+
+    print(page(), end="")

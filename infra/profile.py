@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from typing import Final
 
 from mcp_tasks.server.caller import Auth
 
 from .bundle import Target
+from .context import refusal
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One kind of place."""
+    """One kind of place to deploy to."""
 
     name: str
     target: Target
     """What the functions' code is built for."""
     auth: Auth | None
-    """Who may call, unless `-c auth=` says otherwise; None where it must say."""
+    """Who may call, unless `-c auth=` says otherwise; None where it must be given."""
     loopback: bool
-    """Whether servers of this machine may be named, by http: an issuer of access tokens."""
+    """Whether URLs may name this machine, by http: an issuer of access tokens, for instance."""
     allowed_origins: tuple[str, ...]
     """The browsers' pages that may call, besides those of `-c origins=`."""
     allowed_hosts: tuple[str, ...]
@@ -36,10 +38,10 @@ class Profile:
     """Whether `cdk synth` runs cdk-nag."""
 
 
-AWS = Profile(
+AWS: Final = Profile(
     name="aws",
     target=Target(python=(3, 13), architecture="aarch64"),
-    # No way in is the default: each has to be asked for by its name.
+    # Each way in has to be asked for by its name.
     auth=None,
     loopback=False,
     allowed_origins=(),
@@ -49,20 +51,29 @@ AWS = Profile(
     checked=True,
 )
 
-LOCAL = Profile(
+LOCAL: Final = Profile(
     name="local",
     # The emulator runs every Python function in its own interpreter, on this machine.
     target=Target(python=(sys.version_info[0], sys.version_info[1]), architecture=None),
-    # The emulator listens on 127.0.0.1: whoever can call it can do all else here, too.
+    # The emulator listens on 127.0.0.1: who can call it can do everything else here, too.
     auth="none",
     loopback=True,
     # Pages of this machine: nobody else can reach a server that listens on 127.0.0.1.
     allowed_origins=("http://localhost:*", "http://127.0.0.1:*"),
-    # A name that somebody else owns and lets resolve to this machine is not one of them.
+    # Not a name of somebody else's that resolves to this machine (DNS rebinding).
     allowed_hosts=("localhost:*", "127.0.0.1:*", "*.execute-api.localhost:*"),
     # The emulator starts a process for each of a first burst of calls, which takes seconds. Not
-    # fewer: each listen that waits holds one for up to 25 seconds.
+    # fewer: each subscription that waits holds one for up to 25 seconds.
     reserved_concurrency=10,
-    # The same constructs, which the AWS profile has checked.
+    # The constructs are the same, and cdk-nag has checked them in the AWS profile.
     checked=False,
 )
+
+
+def profile_of(name: str) -> Profile:
+    """The profile of `-c profile=`; AWS when it is not given. Raises ValueError."""
+    profiles = {AWS.name: AWS, LOCAL.name: LOCAL}
+    profile = profiles.get(name or AWS.name)
+    if profile is None:
+        raise refusal("profile", name, f"one of {', '.join(profiles)}")
+    return profile

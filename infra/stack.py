@@ -69,7 +69,7 @@ class McpTasksStack(Stack):
             authorizer,
         )
         gateway = listens = api.gateway
-        if settings.listens_apart:
+        if settings.separate_subscriptions_api:
             listens = ListenApi(
                 self, "Listens", code, table, mailboxes, callers, payloads, settings, authorizer
             ).gateway

@@ -8,6 +8,6 @@ RAISED: Final = {
     "max_tasks": "500",
     "max_creations": "10000",
     "max_polls": "1000",
-    "max_listens": "100",
+    "max_subscriptions": "100",
 }
 """Context of a deployment: out of the way, and still checked."""

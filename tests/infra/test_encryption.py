@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from infra.encryption import encryption_of
-from infra.options import Choices
+from infra.context import Context
 from tests.infra.assembly import Assembly, Grants, state_machine
 from tests.infra.conftest import GIVEN_KEY
 
@@ -279,6 +278,6 @@ def test_without_the_choice_there_is_no_key(on_aws: Assembly) -> None:
         f"{GIVEN_KEY} ",
     ],
 )
-def test_what_is_neither_a_choice_nor_a_key_is_refused(choice: str) -> None:
+def test_other_values_of_encryption_are_refused(choice: str) -> None:
     with pytest.raises(ValueError, match=r"-c encryption=.*aws .*customer .*the ARN of a KMS key"):
-        encryption_of(Choices({"encryption": choice}.get))
+        Context({"encryption": choice}.get).text("encryption")

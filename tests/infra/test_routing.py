@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
+from infra.options import MAX_PRIORITY
 from infra.routing import Route, routes
-from infra.settings import MAX_PRIORITY
 from tests.infra.assembly import Assembly
 from tests.integration.router import Domain, HeaderMatch, Rule
 from tests.paths import ROOT

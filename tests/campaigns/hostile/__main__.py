@@ -31,7 +31,7 @@ LIMITS = {
     "max_tasks": "500",
     "max_creations": "10000",
     "max_polls": "1000",
-    "max_listens": "100",
+    "max_subscriptions": "100",
     "rate": "10000",
     "burst": "10000",
 }

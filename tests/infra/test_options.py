@@ -1,8 +1,7 @@
-"""What a deployment may choose with `-c key=value`, and what it is told about the rest."""
+"""The options of a deployment (`-c key=value`): what is read, refused, documented and passed on."""
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import shlex
@@ -13,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from infra.limits import Throttle
+from infra.options import OPTIONS, Option
+from infra.options_page import page
 from infra.profile import AWS, LOCAL
 from infra.settings import Settings
 from mcp_tasks.limits import Limits
@@ -88,11 +89,11 @@ def test_a_domain_is_a_host_where_hosts_are_listed() -> None:
     assert _settings(domain=domain, profile="local").allowed_hosts[-1] == domain
 
 
-def test_listens_have_a_gateway_of_their_own_where_a_domain_can_tell_them_apart() -> None:
+def test_subscriptions_have_an_api_of_their_own_where_a_domain_can_tell_them_apart() -> None:
     domain = "mcp.example.com"
-    assert _settings(streaming="true", domain=domain).listens_apart
-    assert not _settings(streaming="true").listens_apart
-    assert not _settings(domain=domain).listens_apart
+    assert _settings(streaming="true", domain=domain).separate_subscriptions_api
+    assert not _settings(streaming="true").separate_subscriptions_api
+    assert not _settings(domain=domain).separate_subscriptions_api
 
 
 @pytest.mark.parametrize("priority", [1, 100, 90_000])
@@ -102,18 +103,39 @@ def test_a_priority_may_be_a_number(priority: int) -> None:
     assert Settings.from_context(context.get, ROOT).priority == priority
 
 
-def test_every_choice_is_documented_and_can_be_given_to_make() -> None:
-    keys: list[str] = []
+def test_the_table_of_options_holds_every_key_that_is_read() -> None:
+    keys: set[str] = set()
 
-    def context(key: str) -> str | None:
-        keys.append(key)
+    def lookup(key: str) -> str | None:
+        keys.add(key)
         return "iam" if key == "auth" else None
 
-    Settings.from_context(context, ROOT)
-    text = ast.get_docstring(ast.parse((ROOT / "infra" / "app.py").read_text()))
-    assert set(keys) == set(re.findall(r"^    (\w+)  ", str(text), re.MULTILINE))
-    lists = re.findall(r"^(?:CHOICES|ON_AWS) = (.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert set(keys) - {"profile", "tools"} == set(" ".join(lists).split())
+    Settings.from_context(lookup, ROOT)
+    assert keys == {"profile", *OPTIONS}
+
+
+def test_make_takes_the_options_of_the_table() -> None:
+    """`make up` those that the emulator has a use for, `make deploy` and `make synth` all."""
+    makefile = (ROOT / "Makefile").read_text()
+    both, up, aws = (
+        set(re.findall(rf"^{name} = (.*)", makefile, re.MULTILINE)[0].split())
+        for name in ("OPTIONS", "UP_OPTIONS", "AWS_OPTIONS")
+    )
+    assert both | up == {name for name, option in OPTIONS.items() if option.emulator}
+    assert aws == {name for name, option in OPTIONS.items() if not option.emulator}
+
+
+def test_the_configuration_page_is_printed_from_the_table() -> None:
+    """`python -m infra.options > docs/configuration.md` writes it anew."""
+    assert (ROOT / "docs" / "configuration.md").read_text() == page()
+
+
+@pytest.mark.parametrize("option", OPTIONS.values(), ids=lambda option: option.name)
+def test_the_example_of_an_option_is_taken(option: Option) -> None:
+    name, _, value = shlex.split(option.example)[0].partition("=")
+    assert name == option.name
+    context = {"auth": "oauth", "issuer": "https://x.example", "audience": "x", name: value}
+    Settings.from_context(context.get, ROOT)
 
 
 def _made(*arguments: str, **environment: str) -> list[str]:
@@ -134,14 +156,22 @@ def _context(words: list[str]) -> list[str]:
     return [words[i + 1] for i, word in enumerate(words) if word == "-c"]
 
 
-def test_make_passes_choices_on_as_they_are() -> None:
-    """A list of scopes, or origins, is one choice."""
+def test_make_passes_options_on_as_they_are() -> None:
+    """A list of scopes, or origins, is one value."""
     given = ["auth=oauth", "issuer=https://x.example", "audience=x", "scopes=a b", "max_tasks=5"]
+    given += ["tools=my tools", "streaming=true"]
     assert _context(_made("deploy", *given)) == given
 
 
-def test_make_up_takes_the_choice_of_who_may_call_in_capitals_too() -> None:
-    """As its other arguments. For AWS, a variable of the environment chooses nothing."""
+def test_make_up_takes_options_as_make_deploy_does() -> None:
+    words = _made("up", "tools=my tools", "stack=notes", "streaming=true", "port=4567", "auth=iam")
+    assert _context(words) == ["stack=notes", "auth=iam"]
+    flags = {word: words[i + 1] for i, word in enumerate(words) if word.startswith("--")}
+    assert flags == {"--tools": "my tools", "--streaming": "true", "--port": "4567"}
+
+
+def test_make_up_takes_its_first_options_in_capitals_too() -> None:
+    """Before it took all options, it took these. For AWS, they choose nothing."""
     given = ["AUTH=oauth", "ISSUER=http://127.0.0.1:1", "AUDIENCE=x", "SCOPES=a b", "rate=5"]
     assert _context(_made("up", *given)) == [
         "auth=oauth",
@@ -150,15 +180,17 @@ def test_make_up_takes_the_choice_of_who_may_call_in_capitals_too() -> None:
         "scopes=a b",
         "rate=5",
     ]
+    words = _made("up", "TOOLS=mine", "PORT=4567", "STREAMING=true")
+    assert words[-6:] == ["--tools", "mine", "--streaming", "true", "--port", "4567"]
     assert _context(_made("deploy", AUTH="none")) == []
 
 
-def test_make_destroy_needs_no_choice_but_the_name() -> None:
+def test_make_destroy_needs_no_option_but_the_name() -> None:
     assert _context(_made("destroy", "stack=mine")) == ["profile=local", "stack=mine"]
 
 
 def test_every_limit_can_be_chosen() -> None:
-    context = {"max_tasks": "1", "max_creations": "2", "max_polls": "3", "max_listens": "4"}
+    context = {"max_tasks": "1", "max_creations": "2", "max_polls": "3", "max_subscriptions": "4"}
     context |= {"max_body": "5000", "max_arguments": "6000", "max_depth": "70"}
     settings = _settings(**context, max_ttl_days="8", rate="9", burst="10")
     assert settings.limits == Limits(1, 2, 3, 4, 5000, 6000, 70)
@@ -204,7 +236,7 @@ def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: 
         ("max_tasks", "501", "0 to 500 tasks of one caller that are not terminal"),
         ("max_creations", "10001", "0 to 10000 tasks that one caller creates a minute"),
         ("max_polls", "1001", "0 to 1000 polls a second"),
-        ("max_listens", "101", "0 to 100 open listens"),
+        ("max_subscriptions", "101", "0 to 100 open subscriptions"),
         ("max_body", "1023", "1024 to 5242880 bytes of a body; Lambda takes 6 MB"),
         ("max_body", "5242881", "1024 to 5242880 bytes of a body; Lambda takes 6 MB"),
         ("max_arguments", "5242881", "1024 to 5242880 bytes of arguments, which a body has to"),
@@ -220,7 +252,9 @@ def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: 
         ("domain", f"{'long.' * 50}com.example", "a host name, such as mcp.example.com"),
     ],
 )
-def test_a_bad_choice_is_refused_with_what_would_be_good(key: str, value: str, remedy: str) -> None:
+def test_a_bad_value_is_refused_with_what_the_option_takes(
+    key: str, value: str, remedy: str
+) -> None:
     with pytest.raises(ValueError, match=rf"^-c {key}={re.escape(value)}: {remedy}"):
         _settings(**{key: value})
 
