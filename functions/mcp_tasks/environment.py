@@ -1,8 +1,8 @@
 """The names of the functions' environment variables.
 
 `infra` sets them when it deploys a function. The function reads them when it starts: through
-`deployment.Deployment`, in `authorization.authorizer` for the authorizer, and in the worker. Each
-function gets only those that it uses.
+`deployment.Deployment`, in `authorization.request_authorizer` for the authorizer, and in the
+worker. Each function gets only those that it uses.
 
 A name cannot be changed in a deployed stack without care: Lambda replaces a function's code first,
 and its environment a moment later.

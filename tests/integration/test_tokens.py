@@ -17,7 +17,7 @@ import pytest
 
 from local.deployment import LocalStack
 from local.gateway import Gateway
-from mcp_tasks.authorization.jwks import PAUSE_SECONDS
+from mcp_tasks.authorization.jwks import MIN_FETCH_INTERVAL_SECONDS
 from tests.integration.client import Client
 from tests.integration.issuer import Issuer
 from tests.integration.leaks import Logs
@@ -285,7 +285,7 @@ def test_a_rotated_key_comes_in_at_once(
     doors = [Door(guarded.url, names=False), Door(guarded_gateway.url, names=True)]
     old = bearer(issuer.mint(scope=SCOPE))
     assert [door.knock(old).status for door in doors] == [200, 200]
-    while time.monotonic() - issuer.asked_at <= PAUSE_SECONDS:
+    while time.monotonic() - issuer.asked_at <= MIN_FETCH_INTERVAL_SECONDS:
         time.sleep(0.5)
     issuer.rotate()
     new = bearer(issuer.mint(scope=SCOPE))

@@ -1,5 +1,5 @@
-"""The OAuth 2.1 resource server: whether an access token is good, and for what (`-c auth=oauth`).
+"""The OAuth 2.1 resource server: whether an access token is valid, and for what (`-c auth=oauth`).
 
-`authorizer` decides about a request. `bearer` finds its token, `tokens` checks it, with the keys
-that `keys` keeps; these come from the issuer, which `discovery` asks over `fetching`.
+`request_authorizer` decides about a request. `bearer` reads its token, and `tokens` verifies it
+with the keys of `jwks`. These are the issuer's: `discovery` finds them, by means of `http_json`.
 """

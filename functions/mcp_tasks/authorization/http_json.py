@@ -1,7 +1,7 @@
-"""One GET for one JSON document of the issuer's, bounded in size and time.
+"""Fetches one JSON document of the issuer's by GET, bounded in size and time.
 
-No redirect is followed, no proxy is asked, and there are no schemes but https and http:
-`discovery` says when http may be.
+It follows no redirects, uses no proxy, and knows only https and http. `discovery` decides when http
+is allowed.
 """
 
 from __future__ import annotations
@@ -16,19 +16,22 @@ from ssl import SSLError
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-MAX_BYTES: Final = 512 * 1024
+MAX_BODY_BYTES: Final = 512 * 1024
 CHUNK_BYTES: Final = 64 * 1024
-SILENCE_SECONDS: Final = 2.0
-"""How long the issuer may say nothing."""
-BODY_SECONDS: Final = 3.0
-"""How long a body may take, however often the issuer says a little."""
+SOCKET_TIMEOUT_SECONDS: Final = 2.0
+"""For connecting, and for each read: an issuer that sends nothing for so long has failed."""
+BODY_TIMEOUT_SECONDS: Final = 3.0
+"""For the whole body, which an issuer could otherwise send a byte at a time."""
 
 Fetch = Callable[[str], Any]
-"""From a URL to its JSON. Raises FetchError."""
+"""A function from a URL to the JSON value there. Raises FetchError."""
 
 
 class FetchError(Exception):
-    """There is no document; `reason` holds nothing of what was received, but for its status."""
+    """A document could not be fetched.
+
+    `reason` may be logged: it quotes nothing of the response except its status code.
+    """
 
     def __init__(self, reason: str, status: int | None = None) -> None:
         super().__init__(reason)
@@ -37,11 +40,13 @@ class FetchError(Exception):
 
 
 def fetch_json(url: str) -> Any:
-    """The JSON at a URL. Raises FetchError."""
+    """Fetch the JSON value at a URL. Raises FetchError."""
     try:
         parts = urlsplit(url)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        with closing(kind(parts.hostname or "", parts.port, timeout=SILENCE_SECONDS)) as connection:
+        with closing(
+            kind(parts.hostname or "", parts.port, timeout=SOCKET_TIMEOUT_SECONDS)
+        ) as connection:
             target = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
             connection.request("GET", target, headers={"Accept": "application/json"})
             with connection.getresponse() as response:
@@ -52,7 +57,7 @@ def fetch_json(url: str) -> Any:
         raise FetchError("timeout") from None
     except SSLError:
         raise FetchError("TLS") from None
-    except (OSError, HTTPException, ValueError):  # ValueError: no such URL
+    except (OSError, HTTPException, ValueError):  # ValueError: not a URL
         raise FetchError("unreachable") from None
     try:
         return json.loads(body)
@@ -61,12 +66,12 @@ def fetch_json(url: str) -> Any:
 
 
 def _body(response: HTTPResponse) -> bytes:
-    until = time.monotonic() + BODY_SECONDS
+    deadline = time.monotonic() + BODY_TIMEOUT_SECONDS
     body = b""
     while chunk := response.read1(CHUNK_BYTES):
         body += chunk
-        if len(body) > MAX_BYTES:
+        if len(body) > MAX_BODY_BYTES:
             raise FetchError("too large")
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             raise FetchError("timeout")
     return body

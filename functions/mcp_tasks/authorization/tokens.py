@@ -1,7 +1,7 @@
-"""Whether an access token is good, and for what: a JWT (RFC 7519, RFC 9068) of one issuer.
+"""Verifies access tokens: JWTs (RFC 7519, RFC 9068) of one issuer.
 
-PyJWT checks the signature. The claims are checked here: it reads a number from a string, knows one
-clock, and has no rule for Cognito's access tokens, which have no audience.
+PyJWT verifies the signature. This module verifies the claims itself, because PyJWT accepts a string
+as a time, takes no clock, and has no rule for Cognito's access tokens, which have no audience.
 """
 
 from __future__ import annotations
@@ -19,31 +19,32 @@ import jwt
 from .jwks import ALGORITHMS, Jwks, SigningKey
 
 Reason = Literal[
-    "missing",
-    "repeated",
-    "query",
-    "size",
+    "no_token",
+    "several_authorization_headers",
+    "token_in_query",
+    "token_too_long",
     "malformed",
-    "type",
-    "critical",
-    "algorithm",
-    "key",
-    "signature",
-    "issuer",
-    "audience",
-    "use",
+    "wrong_typ",
+    "critical_extension",
+    "wrong_alg",
+    "unknown_kid",
+    "wrong_signature",
+    "wrong_iss",
+    "wrong_aud",
+    "wrong_token_use",
     "expired",
-    "early",
-    "subject",
-    "scope",
+    "not_yet_valid",
+    "invalid_sub",
+    "invalid_scope",
 ]
-"""What is wrong with a token, or with how it was sent, in a word that may be logged."""
+"""Why a token was refused, for the log. `wrong_` and `invalid_` go with the name of a claim or of a
+header parameter (RFC 7515, section 4; RFC 7519, section 4)."""
 
 LEEWAY_SECONDS: Final = 60
-"""How far the issuer's clock may be off."""
-MAX_CHARACTERS: Final = 16 * 1024
-MAX_SUBJECT: Final = 255
-"""Characters of a subject (OpenID Connect Core 1.0, section 2), and of a client id."""
+"""How far the issuer's clock may differ from this one."""
+MAX_TOKEN_CHARACTERS: Final = 16 * 1024
+MAX_SUBJECT_CHARACTERS: Final = 255
+"""Of a subject (OpenID Connect Core 1.0, section 2), and of a client id."""
 
 _TYPES: Final = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
@@ -55,7 +56,7 @@ _jws: Final = jwt.PyJWS(algorithms=[name for names in ALGORITHMS.values() for na
 
 
 class InvalidToken(Exception):
-    """A token that is not good; its text is the reason's word, and nothing of the token."""
+    """A token was refused. The message is the reason, and quotes nothing of the token."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason)
@@ -64,14 +65,14 @@ class InvalidToken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Whom a good token was given to, and for what."""
+    """What a valid token grants: whose requests it allows, and with which scopes."""
 
     principal: str
     scopes: frozenset[str]
 
 
 class TokenVerifier:
-    """The check of access tokens of one issuer, for one audience. `clock` is given by tests."""
+    """Verifies the access tokens of one issuer for one audience. Tests pass `clock`, in seconds."""
 
     def __init__(
         self, issuer: str, audience: str, keys: Jwks, clock: Callable[[], float] = time.time
@@ -81,35 +82,35 @@ class TokenVerifier:
         self._keys = keys
         self._clock = clock
 
-    def check(self, token: str) -> Grant:
-        """What a token is good for. Raises InvalidToken, and KeysUnavailable."""
-        if len(token) > MAX_CHARACTERS:
-            raise InvalidToken("size")
+    def verify(self, token: str) -> Grant:
+        """Verify a token and return what it grants. Raises InvalidToken and KeysUnavailable."""
+        if len(token) > MAX_TOKEN_CHARACTERS:
+            raise InvalidToken("token_too_long")
         claims = _signed_claims(token, self._key(_header(token)))
         if claims.get("iss") != self._issuer:
-            raise InvalidToken("issuer")
+            raise InvalidToken("wrong_iss")
         if self._audience not in self._audiences(claims):
-            raise InvalidToken("audience")
+            raise InvalidToken("wrong_aud")
         if claims.get("token_use", "access") != "access":  # Cognito's ID tokens
-            raise InvalidToken("use")
+            raise InvalidToken("wrong_token_use")
         self._check_times(claims)
         return Grant(f"{self._issuer}{_subject(claims)}", _scopes(claims))
 
     def _key(self, header: Mapping[str, Any]) -> SigningKey:
-        """The key that the header names, and nothing else of the header."""
-        named = self._keys.named(header.get("kid"))
-        if not named:
-            raise InvalidToken("key")
-        for key in named:
+        """The key that the header names. A key in the header itself is never used."""
+        keys = self._keys.with_id(header.get("kid"))
+        if not keys:
+            raise InvalidToken("unknown_kid")
+        for key in keys:
             if header.get("alg") in key.algorithms:
                 return key
-        raise InvalidToken("algorithm")
+        raise InvalidToken("wrong_alg")
 
     def _audiences(self, claims: Mapping[str, Any]) -> list[Any]:
-        """Whom a token is for: `aud`, or the client of a Cognito access token, which has no `aud`.
+        """The audiences of a token: `aud`, or the client of a Cognito access token, which has none.
 
-        So does API Gateway's own JWT authorizer (developer guide, "Control access to HTTP APIs with
-        JWT authorizers").
+        API Gateway's own JWT authorizer has the same rule (developer guide, "Control access to HTTP
+        APIs with JWT authorizers").
         """
         if "aud" in claims:
             found = claims["aud"]
@@ -124,11 +125,11 @@ class TokenVerifier:
             raise InvalidToken("expired")
         for name in ("nbf", "iat"):
             if name in claims and _seconds(claims[name]) > now + LEEWAY_SECONDS:
-                raise InvalidToken("early")
+                raise InvalidToken("not_yet_valid")
 
 
 def _header(token: str) -> dict[str, Any]:
-    """The header, which nobody has signed yet: what it says chooses a key, and is checked."""
+    """The header, checked. Its signature is not verified yet: it is needed to find the key."""
     try:
         header = jwt.get_unverified_header(token)
     except (jwt.PyJWTError, ValueError):
@@ -136,11 +137,11 @@ def _header(token: str) -> dict[str, Any]:
     if header is None:
         raise InvalidToken("malformed")
     if "crit" in header:
-        raise InvalidToken("critical")
+        raise InvalidToken("critical_extension")
     if str(header.get("typ", "JWT")).lower() not in _TYPES:
-        raise InvalidToken("type")
+        raise InvalidToken("wrong_typ")
     if not any(header.get("alg") in names for names in ALGORITHMS.values()):
-        raise InvalidToken("algorithm")
+        raise InvalidToken("wrong_alg")
     return header
 
 
@@ -150,7 +151,7 @@ def _signed_claims(token: str, key: SigningKey) -> dict[str, Any]:
     except jwt.PyJWTError:
         payload = None
     if payload is None:
-        raise InvalidToken("signature")
+        raise InvalidToken("wrong_signature")
     try:
         claims = json.loads(payload)
     except (ValueError, RecursionError):
@@ -161,7 +162,7 @@ def _signed_claims(token: str, key: SigningKey) -> dict[str, Any]:
 
 
 def _seconds(value: object) -> float:
-    """A NumericDate (RFC 7519, section 2): a JSON number, and no string that looks like one."""
+    """A NumericDate (RFC 7519, section 2): a JSON number. A string of digits is refused."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidToken("malformed")
     if isinstance(value, float) and not math.isfinite(value):
@@ -170,20 +171,27 @@ def _seconds(value: object) -> float:
 
 
 def _subject(claims: Mapping[str, Any]) -> str:
-    """Who, after the issuer. An issuer has no fragment, so that no subject equals a client id."""
+    """The part of the principal after the issuer: the subject, or else the client id.
+
+    An issuer has no fragment, so no subject's principal equals a client's.
+    """
     kind, name = ("|", "sub") if "sub" in claims else ("#client|", "client_id")
     value = claims.get(name)
-    if not isinstance(value, str) or not 0 < len(value) <= MAX_SUBJECT or not value.isprintable():
-        raise InvalidToken("subject")
+    if (
+        not isinstance(value, str)
+        or not 0 < len(value) <= MAX_SUBJECT_CHARACTERS
+        or not value.isprintable()
+    ):
+        raise InvalidToken("invalid_sub")
     return f"{kind}{value}"
 
 
 def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
-    """The scopes: `scope` (RFC 9068, section 2.2.3), or `scp`, as Entra ID and Okta call it."""
+    """The scopes in `scope` (RFC 9068, section 2.2.3), or in `scp`, as Entra ID and Okta do."""
     value = claims.get("scope", claims.get("scp", ""))
     found = [n for n in value.split(" ") if n] if isinstance(value, str) else value
     if not isinstance(found, list):
-        raise InvalidToken("scope")
+        raise InvalidToken("invalid_scope")
     if not all(isinstance(name, str) and _SCOPE.fullmatch(name) for name in found):
-        raise InvalidToken("scope")
+        raise InvalidToken("invalid_scope")
     return frozenset(found)

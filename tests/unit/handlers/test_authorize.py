@@ -63,7 +63,7 @@ def load(
     issuer: Issuer, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., ModuleType]]:
     """Load the function as a new instance does."""
-    monkeypatch.setattr("mcp_tasks.authorization.authorizer.BUNDLE", bundle)
+    monkeypatch.setattr("mcp_tasks.authorization.request_authorizer.BUNDLE", bundle)
 
     def load(**environment: str) -> ModuleType:
         found = {
@@ -390,10 +390,10 @@ def test_one_line_tells_of_a_decision(log: tuple[Authorize, io.StringIO], issuer
     unauthorized(authorize, question())
     alice = f"{issuer.url}|alice"
     assert lines(text) == [
-        {"message": "allowed", "principal": alice},
-        {"message": "denied", "reason": "scope", "principal": alice},
-        {"message": "refused", "reason": "expired"},
-        {"message": "refused", "reason": "missing"},
+        {"message": "request allowed", "principal": alice},
+        {"message": "request denied", "reason": "insufficient_scope", "principal": alice},
+        {"message": "access token refused", "reason": "expired"},
+        {"message": "access token refused", "reason": "no_token"},
     ]
 
 

@@ -1,5 +1,6 @@
-"""Whether a request may come in, as far as its headers tell. The api function knows the body, and
-checks the scopes again.
+"""Decides whether a request may reach the API function, from its headers alone.
+
+The API function sees the body too, and checks the scopes again.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ BUNDLE: Final = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """About a request whose token is good."""
+    """What was decided about a request whose token is valid."""
 
     grant: Grant
     challenge: str | None
-    """What `WWW-Authenticate` asks for, when the token lacks a scope."""
+    """The value of `WWW-Authenticate` for a token that lacks a scope; None when it lacks none."""
 
 
-class Authorizer:
-    """The decision of one deployment.
+class RequestAuthorizer:
+    """Decides about the requests of one deployment.
 
     `environment` has ISSUER, AUDIENCE, SCOPES and RESOURCE_METADATA_URL (see `environment.py`).
     """
@@ -49,22 +50,22 @@ class Authorizer:
         return Catalogue.read(BUNDLE / FILE_NAME)
 
     def decide(self, event: Mapping[str, Any]) -> Decision:
-        """About the event of a REQUEST authorizer (API Gateway developer guide, "Input to a Lambda
-        authorizer").
+        """Decide about the event of a REQUEST authorizer (API Gateway developer guide, "Input to a
+        Lambda authorizer").
 
-        Raises InvalidToken, and KeysUnavailable.
+        Raises InvalidToken for a request without a valid token, and KeysUnavailable when the
+        issuer's keys cannot be fetched.
         """
-        headers = Headers(_many(event, "multiValueHeaders", "headers"))
-        query = _many(event, "multiValueQueryStringParameters", "queryStringParameters")
-        grant = self._tokens.check(bearer_token(headers, query))
-        needed = self._needed(headers)
+        headers = Headers(_all_values(event, "multiValueHeaders", "headers"))
+        query = _all_values(event, "multiValueQueryStringParameters", "queryStringParameters")
+        grant = self._tokens.verify(bearer_token(headers, query))
+        needed = self._needed_scopes(headers)
         if grant.scopes.issuperset(needed):
             return Decision(grant, None)
-        text = challenge(self._resource_metadata, needed, "insufficient_scope")
-        return Decision(grant, text)
+        return Decision(grant, challenge(self._resource_metadata, needed, "insufficient_scope"))
 
-    def _needed(self, headers: Headers) -> list[str]:
-        """All scopes that the request needs, so that one new token is enough for it
+    def _needed_scopes(self, headers: Headers) -> list[str]:
+        """All scopes that the request needs, so that one new token suffices for it
         (authorization/index.mdx, "Runtime Insufficient Scope Errors").
         """
         entry = self.catalogue.tools.get(_called_tool(headers))
@@ -72,7 +73,10 @@ class Authorizer:
 
 
 def _called_tool(headers: Headers) -> str:
-    """The tool that the headers name. Headers that are broken are the api function's to refuse."""
+    """The tool that the headers name, or an empty string.
+
+    Malformed headers name no tool here; the API function refuses the request because of them.
+    """
     try:
         if headers.get("mcp-method") != "tools/call":
             return ""
@@ -81,6 +85,6 @@ def _called_tool(headers: Headers) -> str:
         return ""
 
 
-def _many(event: Mapping[str, Any], many: str, single: str) -> Mapping[str, list[str]]:
-    """All values of each name; an event may hold the last of each alone."""
-    return event.get(many) or {name: [value] for name, value in (event.get(single) or {}).items()}
+def _all_values(event: Mapping[str, Any], multi: str, single: str) -> Mapping[str, list[str]]:
+    """All values of each header or query parameter; some events hold only the last of each."""
+    return event.get(multi) or {name: [value] for name, value in (event.get(single) or {}).items()}
