@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import Final
 
 from aws_cdk import aws_lambda as lambda_
@@ -11,7 +10,6 @@ from constructs import Construct
 from mcp_tasks.registry.catalogue import Catalogue
 
 from .authorizer_function import Authorizer
-from .bundle import ROOT
 from .callers import CallersTable
 from .function_code import FunctionCode
 from .gateway import Gateway
@@ -23,8 +21,6 @@ from .response_transfer import BUFFERED, STREAMED, ResponseTransfer
 from .settings import Settings
 from .table import TasksTable
 from .tool_workflows import ToolWorkflows
-
-VERSION: Final[str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 LISTENING: Final = (
     "dynamodb:Query",
@@ -129,8 +125,6 @@ def server_environment(
         "CALLERS_TABLE": callers.name,
         "PAYLOADS_BUCKET": payloads.name,
         "CELL": settings.cell,
-        "SERVER_NAME": settings.stack,
-        "SERVER_VERSION": VERSION,
         "AUTH": settings.auth,
         "SCOPES": " ".join(settings.oauth.scopes) if settings.oauth else "",
         "RESOURCE_METADATA_URL": "",  # the gateway's to say, if it serves any

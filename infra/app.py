@@ -23,6 +23,7 @@ def synthesize(app: App) -> None:
     catalogue = discover(settings.tools)
     settings.check(catalogue)
     with bundled(catalogue, settings.tools, settings.profile.target) as bundle:
+        settings.identity.write(bundle)
         McpTasksStack(app, settings, catalogue, bundle)
         if settings.profile.checked:
             Validations.of(app).add_plugins(AwsSolutionsChecks(app))

@@ -23,14 +23,18 @@ class Context:
         value = self._lookup(key)
         return "" if value is None else str(value)
 
-    def text(self, key: str) -> str:
-        """The value, or the default. Raises ValueError for one that the option does not take."""
-        option = OPTIONS[key]
-        return self.match(key, option.pattern, option.values)
+    def text(self, key: str, default: str = "") -> str:
+        """The value, or the default: of the table, or else the one that is passed.
 
-    def match(self, key: str, pattern: str, remedy: str) -> str:
+        Raises ValueError for a value that the option does not take.
+        """
+        option = OPTIONS[key]
+        return self.match(key, option.pattern, option.values, default)
+
+    def match(self, key: str, pattern: str, remedy: str, default: str = "") -> str:
         """The value, or the default, when all of it matches. Raises ValueError with the remedy."""
-        text = OPTIONS[key].default if self._lookup(key) is None else self.given(key)
+        default = OPTIONS[key].default or default
+        text = default if self._lookup(key) is None else self.given(key)
         if not re.fullmatch(pattern, text):
             raise refusal(key, text, remedy)
         return text

@@ -62,10 +62,10 @@ DEPLOYMENT: Final = (
     ),
     Option(
         "stack",
-        "The stack's name, with which its resources' names begin. Another name is another stack.",
+        "The stack's name, with which its resources' names begin. Another name is another stack. "
+        "Without it, `stack` of `server.toml`.",
         "1 to 28 letters, digits and hyphens",
         "stack=notes",
-        "mcp-tasks",
         pattern="[A-Za-z][A-Za-z0-9-]{0,27}",
     ),
     Option(

@@ -11,12 +11,14 @@ from typing import Any, Final
 from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server.caller import Auth
+from mcp_tasks.server_identity import ServerIdentity
 
 from .auth import OAuth, auth_of, check_scopes
 from .context import Context, refusal
 from .limits import Throttle, check_ttl, limits_of, max_ttl_of, throttle_of
 from .options import OPTIONS
 from .profile import Profile, profile_of
+from .server_file import ServerFile
 from .urls import PATH, url
 
 ENDPOINT: Final = "/mcp"
@@ -30,6 +32,8 @@ class Settings:
     profile: Profile
     tools: Path
     stack: str
+    identity: ServerIdentity
+    """What the server tells clients about itself."""
     cell: str
     auth: Auth
     oauth: OAuth | None
@@ -64,14 +68,15 @@ class Settings:
     @classmethod
     def from_context(cls, lookup: Callable[[str], Any], root: Path) -> Settings:
         """Read the context. Raises ValueError, with what the option takes."""
-        context = Context(lookup)
+        context, named = Context(lookup), ServerFile.read(root)
         profile = profile_of(context.given("profile"))
         auth, oauth = auth_of(context, profile)
         domain = context.text("domain").lower()
         return cls(
             profile=profile,
             tools=_tools(context, root),
-            stack=context.text("stack"),
+            stack=context.text("stack", named.stack),
+            identity=named.identity,
             cell=context.text("cell"),
             auth=auth,
             oauth=oauth,

@@ -29,6 +29,8 @@ def up(tools: Path, port: int | None, streaming: bool, context: dict[str, str]) 
     if streaming and context.get("auth") == "iam":
         return fail("auth=iam: only the emulator itself checks signatures; leave STREAMING out")
     prepare()
+    context = dict(context)
+    name = context.pop("stack", None)
     with step("starting the emulator"):
         running = emulator.start("up", port)
     gateway = gateway_process.find("up")
@@ -38,7 +40,7 @@ def up(tools: Path, port: int | None, streaming: bool, context: dict[str, str]) 
         gateway_port = gateway_process.choose_port("up")
         if streaming:
             context = {"url": gateway_process.url_of(gateway_port), **context}
-        stack = deploy(running, tools, context=context)
+        stack = deploy(running, tools, name, context)
         url, processes = stack.url, f"the emulator, process {running.pid}"
         if streaming:
             with step("starting the gateway"):

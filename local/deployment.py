@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,8 +46,17 @@ def endpoint(emulator: Emulator, api_id: str) -> str:
     return f"{emulator.url}/_aws/execute-api/{api_id}/{STAGE}/mcp"
 
 
+def stack_name() -> str:
+    """What the stack is called, where no other name is given: `stack` of server.toml."""
+    name: str = tomllib.loads((ROOT / "server.toml").read_text(encoding="utf-8"))["stack"]
+    return name
+
+
 def deploy(
-    emulator: Emulator, tools: Path, name: str = "mcp-tasks", context: dict[str, str] | None = None
+    emulator: Emulator,
+    tools: Path,
+    name: str | None = None,
+    context: dict[str, str] | None = None,
 ) -> LocalStack:
     """Synthesize and deploy. The emulator is prepared for the CDK at the same time.
 
@@ -55,6 +65,7 @@ def deploy(
 
     Raises CommandError with the CDK's own words.
     """
+    name = name or stack_name()
     folder = _folder(emulator, name)
     folder.mkdir(parents=True, exist_ok=True)
     environment = {**tool_environment(), **emulator.environment}

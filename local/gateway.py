@@ -31,7 +31,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from .console import fail, say
-from .deployment import LocalStack, find
+from .deployment import LocalStack, find, stack_name
 from .environment import EMULATOR_VENV
 from .function_instances import MAX_INSTANCES, BusyError, Fleet, Function
 from .gateway_authorizer import DeniedError
@@ -290,7 +290,7 @@ def main() -> int:
 
     parser = argparse.ArgumentParser(prog="python -m local.gateway")
     parser.add_argument("--emulator", default="up")
-    parser.add_argument("--stack", default="mcp-tasks")
+    parser.add_argument("--stack", default=stack_name())
     parser.add_argument("--port", type=int, default=0)
     options = parser.parse_args()
     running = emulators.find(options.emulator)

@@ -24,6 +24,7 @@ from .notifications.event_bus import EventBus
 from .notifications.mailboxes import Mailboxes
 from .payloads.s3_store import MAX_READ_ATTEMPTS, PayloadStore
 from .registry.catalogue import FILE_NAME, Catalogue, ToolEntry
+from .server_identity import ServerIdentity
 from .tasks.idempotency import IdempotencyKeys
 from .tasks.quotas import CallerQuotas
 from .tasks.task_table import TaskTable
@@ -51,10 +52,12 @@ class Deployment:
         environment: Mapping[str, str],
         client: Callable[..., Any] = aws_client,
         catalogue: Catalogue | None = None,
+        identity: ServerIdentity | None = None,
     ) -> None:
         self._environment = environment
         self._client = client
         self._catalogue = catalogue
+        self._identity = identity
 
     @cached_property
     def task_table(self) -> TaskTable:
@@ -162,13 +165,10 @@ class Deployment:
         """What one caller may do, and how large one request may be."""
         return Limits.from_json(self._environment.get(names.LIMITS))
 
-    @property
-    def server_info(self) -> dict[str, str]:
-        """`serverInfo`: self-reported, for display."""
-        return {
-            "name": self._environment[names.SERVER_NAME],
-            "version": self._environment[names.SERVER_VERSION],
-        }
+    @cached_property
+    def identity(self) -> ServerIdentity:
+        """What the server tells clients about itself."""
+        return self._identity or ServerIdentity.read(BUNDLE)
 
     @property
     def allowed_origins(self) -> list[str]:

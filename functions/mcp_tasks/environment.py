@@ -25,8 +25,6 @@ REQUEST_STATE_KEY_SECRET: Final = "REQUEST_STATE_KEY_SECRET"  # noqa: S105  a na
 
 CELL: Final = "CELL"
 """1 to 16 lower-case letters and digits; the stack's task ids begin with them."""
-SERVER_NAME: Final = "SERVER_NAME"
-SERVER_VERSION: Final = "SERVER_VERSION"
 LIMITS: Final = "LIMITS"
 """JSON, as `limits.Limits.to_json` writes it."""
 ALLOWED_ORIGINS: Final = "ALLOWED_ORIGINS"

@@ -21,6 +21,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from local import emulator
 from local.console import fail, say
 
+from ..bundle import ROOT
+from ..server_file import ServerFile
 from .destinations import LETTERS, Clients, way_of
 from .errors import ReplayError, told
 from .messages import DeadLetterMessage, DeadLetterMessages
@@ -120,17 +122,18 @@ def clients_of(profile: str) -> Clients:
 def main() -> int:
     """Replay, and print a table; 1 when something is left."""
     parser = argparse.ArgumentParser(prog="python -m infra.replay")
-    parser.add_argument("--stack", default="mcp-tasks")
+    parser.add_argument("--stack", help="by default the one in server.toml")
     parser.add_argument("--profile", choices=["aws", "local"], default="aws")
     options = parser.parse_args()
     try:
         clients = clients_of(options.profile)
-        outputs = outputs_of(clients("cloudformation"), options.stack)
+        stack = options.stack or ServerFile.read(ROOT).stack
+        outputs = outputs_of(clients("cloudformation"), stack)
     except (ReplayError, ClientError, BotoCoreError) as error:
         return fail(error)
     tallies = replay(outputs, clients)
     if not tallies:
-        return fail(f"the stack {options.stack} has no output that ends in {LETTERS}")
+        return fail(f"the stack {stack} has no output that ends in {LETTERS}")
     say(_table(tallies))
     return 0 if all(tally.good for tally in tallies) else 1
 

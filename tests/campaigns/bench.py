@@ -26,6 +26,7 @@ from infra.tool_discovery import discover
 from local import emulator as emulators
 from local.deployment import LocalStack, deploy
 from local.gateway import Gateway, deployed
+from mcp_tasks.server_identity import ServerIdentity
 from tests.integration.aws import client_of
 from tests.integration.client import Client, accept
 from tests.integration.listening import Listen
@@ -46,7 +47,7 @@ TARGETS = {
 COLD = """
 import os, time
 os.environ.update(TASKS_TABLE="t", MAILBOXES_TABLE="m", CALLERS_TABLE="c", AUTH="none",
-                  STATE_MACHINE_PREFIX="arn:", CELL="c1", SERVER_NAME="s", SERVER_VERSION="1",
+                  STATE_MACHINE_PREFIX="arn:", CELL="c1",
                   AWS_DEFAULT_REGION="us-east-1", AWS_ACCESS_KEY_ID="x",
                   AWS_SECRET_ACCESS_KEY="x", POWERTOOLS_SERVICE_NAME="api")
 before = time.process_time()
@@ -192,6 +193,7 @@ def cold_start() -> list[float]:
     """CPU milliseconds of the API function's imports and set-up, in fresh processes."""
     command = [sys.executable, "-c", COLD]
     with bundled(discover(TOOLS), TOOLS, LOCAL.target) as bundle:
+        ServerIdentity("bench", "1").write(bundle)
         environment = {**os.environ, "PYTHONPATH": os.fspath(bundle)}
         return sorted(
             float(subprocess.check_output(command, env=environment, cwd=bundle)) for _ in range(9)

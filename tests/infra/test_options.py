@@ -15,11 +15,14 @@ from infra.limits import Throttle
 from infra.options import OPTIONS, Option
 from infra.options_page import page
 from infra.profile import AWS, LOCAL
+from infra.server_file import ServerFile
 from infra.settings import Settings
 from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue
 from tests.infra.assembly import entry
 from tests.paths import ROOT
+
+NAMED = ServerFile.read(ROOT)
 
 
 def _settings(**context: str) -> Settings:
@@ -30,7 +33,8 @@ def test_a_deployment_that_only_says_who_may_call_goes_to_aws() -> None:
     assert _settings() == Settings(
         profile=AWS,
         tools=ROOT / "functions" / "tools",
-        stack="mcp-tasks",
+        stack=NAMED.stack,
+        identity=NAMED.identity,
         cell="c1",
         auth="iam",
         oauth=None,

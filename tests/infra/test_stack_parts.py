@@ -63,8 +63,6 @@ def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly
             "PAYLOADS_BUCKET",
             "STATE_MACHINE_PREFIX",
             "CELL",
-            "SERVER_NAME",
-            "SERVER_VERSION",
             "ALLOWED_ORIGINS",
             "ALLOWED_HOSTS",
             "REQUEST_STATE_KEY_SECRET",
@@ -215,7 +213,7 @@ def test_what_an_operator_chose_reaches_the_server(open_server: Assembly) -> Non
     ]
     assert variables["ALLOWED_ORIGINS"] == "https://one.example https://two.example"
     assert variables["ALLOWED_HOSTS"] == "mcp.example *.mcp.example:8443"
-    assert (variables["CELL"], variables["SERVER_NAME"]) == ("eu", "Open2")
+    assert variables["CELL"] == "eu"
 
 
 def test_the_gateway_speaks_json_rpc_when_it_answers_itself(

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from infra.server_file import ServerFile
 from infra.tool_discovery import discover
+from mcp_tasks.server_identity import ServerIdentity
 from tests.infra.assembly import Assembly
 from tests.infra.conftest import CONTEXT, IAM
 from tests.paths import ROOT
@@ -69,6 +71,11 @@ def test_the_bundle_holds_the_fork_s_code_and_its_catalogue(fork: Assembly) -> N
         "resources": ["notes://all", "notes://{name}"],
         "prompts": ["rewrite"],
     }
+
+
+def test_the_bundle_holds_what_the_server_is_called(fork: Assembly) -> None:
+    """server.toml, whatever the stack is called."""
+    assert ServerIdentity.read(fork.bundle) == ServerFile.read(ROOT).identity
 
 
 def test_the_api_finds_a_tool_s_state_machine_by_its_name(fork: Assembly) -> None:

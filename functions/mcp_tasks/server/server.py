@@ -44,7 +44,7 @@ def mcp_server(deployment: Deployment) -> Endpoint:
     # Made when a function first asks: it costs a call to Secrets Manager.
     rounds = MultiRoundTrip(cache(lambda: RequestStateCipher(deployment.request_state_key())))
     methods_offered = ServerMethods(
-        server_info=deployment.server_info,
+        identity=deployment.identity,
         catalogue=catalogue,
         call_tool=call_tool(catalogue, rounds, creation, authority),
         read_resource=read_resource(catalogue, rounds),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..registry.catalogue import Catalogue
+from ..server_identity import ServerIdentity
 from .call import Method, MethodTable
 
 
@@ -14,7 +14,7 @@ from .call import Method, MethodTable
 class ServerMethods:
     """Every revision puts these methods under the names of its own, in the shapes of its own."""
 
-    server_info: Mapping[str, str]
+    identity: ServerIdentity
     catalogue: Catalogue
     call_tool: Method
     read_resource: Method

@@ -21,6 +21,7 @@ from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server.http.api_gateway import from_api_gateway, to_api_gateway
 from mcp_tasks.server.server import mcp_server
+from mcp_tasks.server_identity import ServerIdentity
 from mcp_tasks.tasks.questions import (
     FormQuestion,
     Question,
@@ -58,8 +59,6 @@ ENVIRONMENT: Final = {
     ).to_json(),
     "STATE_MACHINE_PREFIX": ARN,
     "CELL": "c1",
-    "SERVER_NAME": "fuzz",
-    "SERVER_VERSION": "1.2.3",
     "ALLOWED_ORIGINS": "https://app.example.com",
     "ALLOWED_HOSTS": HOST,
     "REQUEST_STATE_KEY_SECRET": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:fuzz",
@@ -163,7 +162,9 @@ class Server:
         self.calls.instead["send_task_success"] = _takes("output")
         self.calls.instead["stop_execution"] = lambda **arguments: {}
         self.calls.instead["get_secret_value"] = lambda **arguments: {"SecretString": "s" * 64}
-        deployment = Deployment(ENVIRONMENT, self.calls.client, self.catalogue)
+        deployment = Deployment(
+            ENVIRONMENT, self.calls.client, self.catalogue, ServerIdentity("fuzz", "1.2.3")
+        )
         self._endpoint = mcp_server(deployment)
         _fill(deployment.task_table)
         self._rows = _rows()

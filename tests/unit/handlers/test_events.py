@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from mcp_tasks.registry.catalogue import FILE_NAME, PACKAGE, Catalogue
+from mcp_tasks.server_identity import ServerIdentity
 from mcp_tasks.tasks.questions import Kind
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import ANYONE, Task, now_ms
@@ -64,6 +65,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bundle")
     before = set(sys.modules)
     Catalogue.discover(ROOT / "functions" / "tools").write(folder / FILE_NAME)
+    ServerIdentity("events", "1").write(folder)
     for name in set(sys.modules) - before:
         if name.partition(".")[0] == PACKAGE:
             del sys.modules[name]
@@ -95,8 +97,6 @@ def environment(aws: Calls) -> dict[str, str]:
         "STATE_MACHINE_PREFIX": MACHINE,
         "REQUEST_STATE_KEY_SECRET": secret["ARN"],
         "CELL": "c1",
-        "SERVER_NAME": "mcp-tasks",
-        "SERVER_VERSION": "0",
         "TOOL": "simulate_savings",
         "POWERTOOLS_SERVICE_NAME": "test",
         "POWERTOOLS_METRICS_NAMESPACE": "mcp-tasks",

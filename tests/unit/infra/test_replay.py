@@ -14,7 +14,8 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from infra.replay import __main__ as program
 from infra.replay import messages as letters
 from infra.replay.__main__ import Tally, outputs_of, replay
-from tests.paths import EVENTS
+from infra.server_file import ServerFile
+from tests.paths import EVENTS, ROOT
 from tests.unit.support.aws import real
 
 pytestmark = pytest.mark.usefixtures("moto")
@@ -426,7 +427,7 @@ class CloudFormation:
         self._outputs = outputs
 
     def describe_stacks(self, StackName: str) -> dict[str, Any]:
-        if StackName != "mcp-tasks":
+        if StackName != ServerFile.read(ROOT).stack:
             raise ClientError(
                 {"Error": {"Code": "ValidationError", "Message": "no such stack"}}, ""
             )

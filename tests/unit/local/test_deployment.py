@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from local import __main__ as commands
 from local import deployment
 from local.emulator import Emulator
 
@@ -65,9 +66,20 @@ def test_stacks_of_one_emulator_have_apis_of_their_own_and_keep_them(
     assert first == again
 
 
+def test_make_up_deploys_the_stack_that_is_named(
+    cdk: Cdk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "ROOT", tmp_path)
+    monkeypatch.setattr(commands, "ENDPOINT", tmp_path / "endpoint")
+    monkeypatch.setattr(commands, "prepare", lambda: None)
+    monkeypatch.setattr("local.emulator.start", lambda name, port: EMULATOR)
+    assert commands.up(tmp_path, None, False, {"stack": "books"}) == 0
+    assert (cdk.context["stack"], cdk.commands["deploy"][2]) == ("books", "books")
+
+
 def test_choices_reach_the_app_and_another_url_comes_first(cdk: Cdk, tmp_path: Path) -> None:
     """The URL of the gateway that streams, for instance."""
     chosen = {"auth": "oauth", "scopes": "a b", "url": "http://127.0.0.1:8000/v1/mcp"}
     deployment.deploy(EMULATOR, tmp_path, context=chosen)
     assert chosen.items() <= cdk.context.items()
-    assert (cdk.context["profile"], cdk.context["stack"]) == ("local", "mcp-tasks")
+    assert (cdk.context["profile"], cdk.context["stack"]) == ("local", deployment.stack_name())

@@ -22,7 +22,7 @@ from mcp_tasks.server.revisions.handshake import HandshakeRevision
 from mcp_tasks.server.revisions.v2026_07_28 import Revision20260728
 from mcp_tasks.server.server import mcp_server
 from tests.unit.support.aws import Calls
-from tests.unit.support.stack import ENVIRONMENT, REVISION, Stack
+from tests.unit.support.stack import ENVIRONMENT, IDENTITY, REVISION, Stack
 from tests.unit.support.whole import HANDSHAKE, whole_catalogue
 
 REQUESTS: Final = 50
@@ -154,6 +154,7 @@ def test_a_new_instance_builds_its_own(server: Stack) -> None:
 def test_the_file_is_read_once(aws: Calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It says all that the lists need: no module of the tools is imported for them."""
     whole_catalogue().write(tmp_path / FILE_NAME)
+    IDENTITY.write(tmp_path)
     monkeypatch.setattr("mcp_tasks.deployment.BUNDLE", tmp_path)
     read: list[Path] = []
     original = Catalogue.read

@@ -297,6 +297,7 @@ def test_a_poll_imports_no_pydantic_schema_validator_cryptography_boto3_or_tool(
 ) -> None:
     """A cold start pays for every import (docs/design.md, "Cold starts")."""
     stack.catalogue.write(tmp_path / FILE_NAME)
+    stack.identity.write(tmp_path)
     params = {"taskId": f"c1-{'0' * 32}", "_meta": meta()}
     event = {
         "headers": mirrored("tasks/get", params),

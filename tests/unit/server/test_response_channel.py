@@ -34,6 +34,7 @@ from mcp_tasks.server.http.api_gateway import (
 from mcp_tasks.server.http.endpoint import Endpoint
 from mcp_tasks.server.response_channel import carried_size
 from mcp_tasks.server.server_methods import ServerMethods
+from mcp_tasks.server_identity import ServerIdentity
 from mcp_tasks.tasks.ids import new_task_id
 from mcp_tasks.tasks.task import ANYONE
 from mcp_tasks.tasks.task_table import TaskTable
@@ -134,9 +135,9 @@ def test_a_listen_ends_before_its_function_does() -> None:
 
 def offering(method: Method) -> Endpoint:
     """A server of nothing else."""
-    server_info = {"name": "n", "version": "1"}
+    identity = ServerIdentity("n", "1")
     return Endpoint(
-        ServerMethods(server_info, Catalogue(), method, method, method, method, {}, method)
+        ServerMethods(identity, Catalogue(), method, method, method, method, {}, method)
     )
 
 
@@ -281,6 +282,7 @@ def function(
 ) -> Iterator[Callable[..., None]]:
     """The function as a new instance of it starts."""
     catalogue.write(tmp_path / FILE_NAME)
+    ServerIdentity("n", "1").write(tmp_path)
     monkeypatch.setattr("mcp_tasks.deployment.BUNDLE", tmp_path)
     session = SimpleNamespace(create_client=lambda service, config: real(service))
     monkeypatch.setattr("mcp_tasks.aws.clients.get_session", lambda: session)

@@ -41,6 +41,7 @@ from tests.unit.support.aws import (
 )
 from tests.unit.support.stack import (
     ENVIRONMENT,
+    IDENTITY,
     PREFIX,
     STATE_KEY,
     Answer,
@@ -83,6 +84,7 @@ class Cloud:
         self._changed = threading.Condition()
         catalogue = Catalogue.discover(self.tools)
         catalogue.write(self.bundle / FILE_NAME)
+        IDENTITY.write(self.bundle)
         self.monkeypatch.setattr("mcp_tasks.deployment.BUNDLE", self.bundle)
         # Each function makes its clients as on Lambda, but need not load their models again.
         session = SimpleNamespace(create_client=lambda service, config: real(service))

@@ -15,6 +15,7 @@ from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server.http.api_gateway import HttpRequest, from_api_gateway, to_api_gateway
 from mcp_tasks.server.http.endpoint import Endpoint
 from mcp_tasks.server.server import mcp_server
+from mcp_tasks.server_identity import ServerIdentity
 from tests import wire
 from tests.unit.support.aws import (
     ACCOUNT,
@@ -48,12 +49,11 @@ ENVIRONMENT: Final = {
     "AUTH": "none",
     "STATE_MACHINE_PREFIX": PREFIX,
     "CELL": "c1",
-    "SERVER_NAME": "unit",
-    "SERVER_VERSION": "1.2.3",
     "POWERTOOLS_METRICS_NAMESPACE": "unit",
     "REQUEST_STATE_KEY_SECRET": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:unit-state-key",
     "ALLOWED_ORIGINS": "https://app.example.com http://localhost:*",
 }
+IDENTITY: Final = ServerIdentity("unit", "1.2.3", "Unit tests", "Call echo.")
 NAMED: Final = {
     "tools/call": "name",
     "prompts/get": "name",
@@ -118,6 +118,7 @@ class Stack:
     catalogue: Catalogue
     environment: dict[str, str] = field(default_factory=lambda: dict(ENVIRONMENT))
     way: Way = buffered
+    identity: ServerIdentity = IDENTITY
     deployment: Deployment = field(init=False)
     server: Endpoint = field(init=False)
 
@@ -133,7 +134,9 @@ class Stack:
 
     def serve(self) -> None:
         """Start the server, as a new instance of its function does."""
-        self.deployment = Deployment(self.environment, self.calls.client, self.catalogue)
+        self.deployment = Deployment(
+            self.environment, self.calls.client, self.catalogue, self.identity
+        )
         self.server = mcp_server(self.deployment)
 
     def post(

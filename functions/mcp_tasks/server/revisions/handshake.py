@@ -94,6 +94,10 @@ class HandshakeRevision(Revision):
         """A GetPromptResult."""
         return result
 
+    def server_info(self) -> dict[str, Any]:
+        """What `initialize` says about the server."""
+        return dict(self.methods_offered.identity.implementation)
+
     def needs_tasks(self) -> ErrorCode:
         """The code for a tool that only runs as a task: that of an unknown tool."""
         return ErrorCode.INVALID_PARAMS
@@ -145,7 +149,8 @@ class HandshakeRevision(Revision):
             {
                 "protocolVersion": self.version,
                 "capabilities": self.methods_offered.capabilities(),
-                "serverInfo": dict(self.methods_offered.server_info),
+                "serverInfo": self.server_info(),
+                **self.methods_offered.identity.hint,
             }
         )
 

@@ -39,6 +39,10 @@ class Revision20250326(HandshakeRevision):
             definition["arguments"] = [without(a, "title") for a in definition["arguments"]]
         return definition
 
+    def server_info(self) -> dict[str, Any]:
+        """A name and a version."""
+        return without(super().server_info(), "title")
+
     def tool_result(self, result: dict[str, Any]) -> dict[str, Any]:
         """Everything is content."""
         result = as_text(result)

@@ -28,12 +28,6 @@ from .revision import Revision
 SUPPORTED: Final = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26")
 """`supportedVersions`, newest first."""
 
-INSTRUCTIONS: Final = (
-    "Long tools run as tasks: a call may answer with a task, which keeps running when the "
-    "connection ends. Poll it with tasks/get or follow it with subscriptions/listen, answer its "
-    "questions with tasks/update."
-)
-
 
 class Revision20260728(Revision):
     """The revision that the tasks extension belongs to."""
@@ -94,7 +88,7 @@ class Revision20260728(Revision):
             result = create_task_result(outcome.task)
         about = {
             **result.get("_meta", {}),
-            meta.SERVER_INFO: dict(self.methods_offered.server_info),
+            meta.SERVER_INFO: self.methods_offered.identity.implementation,
         }
         return {**result, "_meta": about}
 
@@ -110,7 +104,7 @@ class Revision20260728(Revision):
             {
                 "supportedVersions": list(SUPPORTED),
                 "capabilities": capabilities,
-                "instructions": INSTRUCTIONS,
+                **self.methods_offered.identity.hint,
             },
             fresh_ms=FRESH_MS,
             cache_scope="public",

@@ -25,6 +25,7 @@ from mcp_tasks.server.http.api_gateway import HttpRequest, from_api_gateway, to_
 from mcp_tasks.server.http.endpoint import Endpoint
 from mcp_tasks.server.response_channel import carried_size
 from mcp_tasks.server.server_methods import ServerMethods
+from mcp_tasks.server_identity import ServerIdentity
 from mcp_tasks.tasks.questions import FormQuestion, open_ask
 from mcp_tasks.tasks.task import ANYONE, now_ms
 from tests import wire
@@ -434,6 +435,7 @@ def test_every_result_names_the_server(stack: Stack) -> None:
     for answer in (stack.post("server/discover"), stack.post("tools/list"), stack.call("echo")):
         assert answer.result["_meta"]["io.modelcontextprotocol/serverInfo"] == {
             "name": "unit",
+            "title": "Unit tests",
             "version": "1.2.3",
         }
 
@@ -445,9 +447,9 @@ def test_a_body_in_base64_is_a_body(stack: Stack) -> None:
 
 def offering(method: Method) -> Endpoint:
     """A server of nothing else."""
-    server_info = {"name": "n", "version": "1"}
+    identity = ServerIdentity("n", "1")
     return Endpoint(
-        ServerMethods(server_info, Catalogue(), method, method, method, method, {}, method)
+        ServerMethods(identity, Catalogue(), method, method, method, method, {}, method)
     )
 
 

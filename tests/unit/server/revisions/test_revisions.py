@@ -152,7 +152,12 @@ def test_initialize_agrees_on_a_version_that_both_speak(server: Stack, revision:
             "prompts": {},
             "completions": {},
         },
-        "serverInfo": {"name": "unit", "version": "1.2.3"},
+        "serverInfo": {
+            "name": "unit",
+            "version": "1.2.3",
+            **({} if revision == "2025-03-26" else {"title": "Unit tests"}),
+        },
+        "instructions": "Call echo.",
     }
     assert "mcp-session-id" not in {name.lower() for name in answer.headers}
 
