@@ -1,0 +1,133 @@
+"""Which package may import which. Dependencies point one way: up this table, never down.
+
+Every import statement counts: those within functions, and those for type checkers alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from graphlib import TopologicalSorter
+from typing import Final
+
+import pytest
+
+from tests.architecture.modules import Module, modules
+
+MAY_IMPORT: Final = {
+    # The library of the functions. Each module directly in mcp_tasks/ counts as a package.
+    "mcp_tasks.limits": "",
+    "mcp_tasks.audit": "",
+    "mcp_tasks.aws": "",
+    "mcp_tasks.json_schema": "",
+    "mcp_tasks.protocol": "json_schema",
+    "mcp_tasks.payloads": "aws protocol",
+    "mcp_tasks.tasks": "aws json_schema limits payloads protocol",
+    "mcp_tasks.registry": "json_schema protocol tasks",
+    "mcp_tasks.authorization": "protocol registry",
+    "mcp_tasks.workflows": "audit aws limits payloads protocol registry tasks",
+    "mcp_tasks.notifications": "aws limits payloads protocol tasks workflows",
+    "mcp_tasks.deployment": (
+        "authorization aws limits notifications payloads protocol registry tasks workflows"
+    ),
+    "mcp_tasks.server": (
+        "audit authorization aws deployment json_schema limits notifications payloads protocol"
+        " registry tasks workflows"
+    ),
+    # What a tool's author imports from `mcp_tasks` itself.
+    "mcp_tasks": "registry",
+    # The handlers of the functions: all of the library that they need.
+    "api": "aws deployment server tasks",
+    "ask": "deployment tasks workflows",
+    "authorize": "authorization",
+    "deliver": "deployment notifications tasks",
+    "finish": "deployment tasks workflows",
+    "publish": "deployment notifications server",
+    "sweep": "deployment tasks workflows",
+    "worker": "deployment payloads protocol registry tasks workflows",
+    # What runs beside the functions. `infra` takes constants and the catalogue from the library.
+    "infra": "limits notifications protocol registry server tasks workflows",
+    "mcp_tasks_client": "",
+    "local": "mcp_tasks_client",
+    "infra.replay": "infra local",
+}
+"""Package -> the packages that it may import, without their `mcp_tasks.`."""
+
+KNOWN: Final = {
+    ("mcp_tasks.deployment", "mcp_tasks.server"): "the type of AUTH's values, for type checkers",
+}
+"""What the table does not allow, and why it is so."""
+
+
+def package(name: str) -> str:
+    """The package that a module is in, as the table names packages."""
+    parts = name.split(".")
+    if parts[0] == "mcp_tasks" or ".".join(parts[:2]) in PACKAGES:
+        return ".".join(parts[:2])
+    return parts[0]
+
+
+PACKAGES: Final = {module.name for module in modules() if module.is_package} | {
+    module.name.rpartition(".")[0] for module in modules()
+}
+
+
+def allowed(importing: str) -> set[str]:
+    """The packages that a package may import, by their whole names."""
+    names = MAY_IMPORT[importing].split()
+    return {name if name in MAY_IMPORT else f"mcp_tasks.{name}" for name in names}
+
+
+@cache
+def imported(module: Module) -> tuple[tuple[str, int], ...]:
+    """Every module of ours that a module imports, and in which line."""
+    return tuple(_imported(module))
+
+
+def _imported(module: Module) -> Iterator[tuple[str, int]]:
+    ours = {module.name for module in modules()} | PACKAGES
+    for node in ast.walk(module.tree):
+        for name in _names(node, module):
+            while name and name not in ours:  # an object of a module, or a package of others
+                name = name.rpartition(".")[0]
+            if name:
+                yield name, getattr(node, "lineno", 0)
+
+
+def _names(node: ast.AST, module: Module) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    beginning = node.module or ""
+    if node.level:
+        here = module.name.split(".") + ([""] if module.is_package else [])
+        beginning = ".".join([*here[: -node.level], *filter(None, [node.module])])
+    return [f"{beginning}.{alias.name}" for alias in node.names]
+
+
+def test_every_package_is_in_the_table() -> None:
+    found = {package(module.name) for module in modules() if module.name}
+
+    assert found - MAY_IMPORT.keys() == set(), "add a line to MAY_IMPORT"
+    assert MAY_IMPORT.keys() - found == set(), "remove the line from MAY_IMPORT"
+
+
+@pytest.mark.parametrize("name", MAY_IMPORT)
+def test_a_package_imports_what_the_table_allows(name: str) -> None:
+    wrong = [
+        f"{module.place}:{line} imports {other}"
+        for module in modules()
+        if package(module.name) == name
+        for other, line in imported(module)
+        if package(other) not in {name, *allowed(name)} and (name, package(other)) not in KNOWN
+    ]
+
+    assert wrong == []
+
+
+def test_the_table_has_no_circle() -> None:
+    order = TopologicalSorter({name: allowed(name) for name in MAY_IMPORT}).static_order()
+
+    assert set(order) == MAY_IMPORT.keys()
