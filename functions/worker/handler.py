@@ -20,8 +20,8 @@ from aws_lambda_powertools import Logger
 
 from mcp_tasks import environment
 from mcp_tasks.deployment import Deployment
-from mcp_tasks.payloads.offloading import MOST
-from mcp_tasks.payloads.pointer import owner_of
+from mcp_tasks.payloads.offloading import MAX_OBJECT_BYTES
+from mcp_tasks.payloads.pointer import payload_prefix
 from mcp_tasks.protocol.trace import logged, trace_context
 from mcp_tasks.redaction import step_errors_redacted
 from mcp_tasks.registry.context import TaskContext
@@ -53,14 +53,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
     """Run it, and return its output; a failure leaves under its own name, without its message."""
     logger.append_keys(task_id=event["task"], tool=TOOL, step=event.get("step"))
     logger.append_keys(**logged(trace_context(event.get("trace") or {})))
-    owner = owner_of(TOOL, event["task"])
+    prefix = payload_prefix(TOOL, event["task"])
     payloads = deployment.payloads
 
     def run() -> Any:
         tool = entry.load() if entry else None
         with state_retried_if_transient():
-            answers = answers_so_far(event, payloads, owner)
-            given = payloads.whole(event["input"], owner, MOST)
+            answers = answers_so_far(event, payloads, prefix)
+            given = payloads.resolve(event["input"], prefix, MAX_OBJECT_BYTES)
         task = TaskContext(
             task_id=event["task"],
             answers=answers,
@@ -71,12 +71,12 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
             output = run_function(tool, given, task)
             with state_retried_if_transient():
                 if "ask" in output:
-                    return {**output, **answers_carried(event, answers, payloads, owner)}
-                return result_carried(output, payloads, owner)
+                    return {**output, **answers_carried(event, answers, payloads, prefix)}
+                return result_carried(output, payloads, prefix)
         if isinstance(tool, WorkflowTool):
             output = run_step(tool, event["step"], given, task)
             with state_retried_if_transient():
-                return payloads.fit(output, event.get("room") or STEP_ROOM, owner)
+                return payloads.offload(output, event.get("room") or STEP_ROOM, prefix)
         raise LookupError(f"there is no tool {TOOL} in this deployment")
 
     with step_errors_redacted(logger, explain_to(deployment.task_table, event["task"], now_ms)):

@@ -22,8 +22,8 @@ from infra.state_machine_definition import (
     worker_timeout,
 )
 from mcp_tasks import tool, workflow_tool
-from mcp_tasks.payloads.offloading import MOST, size
-from mcp_tasks.payloads.pointer import PayloadPointer, owner_of
+from mcp_tasks.payloads.offloading import MAX_OBJECT_BYTES, json_size
+from mcp_tasks.payloads.pointer import PayloadPointer, payload_prefix
 from mcp_tasks.registry.tool import DECLARATION, Tool
 from mcp_tasks.server.methods.task_creation import INPUT_ROOM
 from mcp_tasks.tasks.questions import MAX_ANSWERS
@@ -559,9 +559,9 @@ def test_where_a_room_cannot_be_written_an_event_is_left_alone(
 
 
 def test_a_room_is_room_for_a_pointer() -> None:
-    owner = owner_of("t" * 64, f"{'c' * 16}-{'0' * 32}")
-    pointer = PayloadPointer(f"{owner}/{'f' * 32}", MOST, MOST).as_json()
-    assert size(pointer) < LEAST_ROOM < MAP_ROOM < STEP_ROOM < TOGETHER < 256 * 1024
+    owner = payload_prefix("t" * 64, f"{'c' * 16}-{'0' * 32}")
+    pointer = PayloadPointer(f"{owner}/{'f' * 32}", MAX_OBJECT_BYTES, MAX_OBJECT_BYTES).as_json()
+    assert json_size(pointer) < LEAST_ROOM < MAP_ROOM < STEP_ROOM < TOGETHER < 256 * 1024
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""What is too large for a row of DynamoDB or for Step Functions, kept in S3."""
+"""Payloads: values that are too large for rows and executions, kept in S3 behind pointers."""

@@ -1,10 +1,11 @@
-"""Make a JSON value fit: what is small stays where it is, what is large is pointed to. Pure.
+"""Offload the large parts of a JSON value, so that the rest fits into a limit. Pure.
 
     {"title": "US airports", "rows": [...]}    ->    {"title": "US airports", "rows": <pointer>}
 
-The largest goes first, and what is within goes before what it is in: so a list of large elements
-stays a list, which a Map state can take apart, and a Choice still sees the small members beside a
-large one. Where there are too many for pointers, their list or object becomes one pointer.
+The largest part is offloaded first, and a part before the list or object that holds it. So a list
+of large elements stays a list, which a Map state can iterate, and a Choice state still sees the
+small members beside a large one. When even the pointers are too many, their list or object is
+offloaded as one.
 """
 
 from __future__ import annotations
@@ -19,83 +20,88 @@ from typing import Any, Final
 
 from .pointer import PayloadPointer
 
-WORTH: Final = 1024
-"""Bytes from which on a part is worth a pointer, which has some 200, and a read."""
-LEVELS: Final = 10
-"""How deep large parts are looked for. Each level measures what is in it once more, so that a value
-nested a hundred times would cost a hundred times as much; what is deeper goes as one part."""
-MOST: Final = 10**12
-"""Bytes, more than an S3 object has: no offset and no size is larger."""
-MOST_WHOLE: Final = 64_000_000
-"""Bytes of all that is put back into one value, unless whoever asks has room for more."""
+MIN_OFFLOADED_BYTES: Final = 1024
+"""A smaller part stays: a pointer takes some 200 bytes itself, and a read."""
+MAX_DEPTH: Final = 10
+"""How deep large parts are searched for; what is deeper is offloaded as one part. Every level
+measures what it holds once more: without a limit, a value that is nested a hundred times would cost
+a hundred times as much."""
+MAX_OBJECT_BYTES: Final = 10**12
+"""More than the largest S3 object. No offset and no size is larger."""
+MAX_RESOLVED_BYTES: Final = 64_000_000
+"""Of all payloads that are put back into one value, unless the caller has memory for more."""
 
-_LONGEST: Final = json.JSONEncoder(allow_nan=False)
-_SHORTEST: Final = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+_SPACED_ASCII: Final = json.JSONEncoder(allow_nan=False)
+_COMPACT: Final = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
-def size(value: Any) -> int:
-    """Bytes of a value's JSON text, written at its longest.
+def json_size(value: Any) -> int:
+    """Bytes of a value's JSON text in its longest form.
 
-    With spaces, as Lambda's runtime writes what a function returns, and with all but ASCII escaped,
-    as a row keeps it. Step Functions counts bytes of UTF-8 ("Quotas": 256 KiB), which are never
-    more; so what fits in this way fits in each.
+    That form has spaces, as Lambda's runtime writes what a function returns, and escapes all but
+    ASCII, as rows do. Step Functions counts bytes of UTF-8 (developer guide, "Quotas": 256 KiB),
+    which are never more.
 
-    Raises ValueError for what JSON does not have: NaN, infinity, half of a surrogate pair. And
+    Raises ValueError for what JSON does not have (NaN, infinity, half of a surrogate pair), and
     TypeError for what is no JSON value.
     """
-    text = _LONGEST.encode(value)
-    if "\\ud" in text:  # escapes of a pair, or of half of one
-        text_of(value).encode()
+    text = _SPACED_ASCII.encode(value)
+    if "\\ud" in text:  # the escape of a surrogate: of a pair, which UTF-8 has, or of a half
+        json_text(value).encode()
     return len(text)
 
 
-def text_of(value: Any) -> str:
-    """A value's JSON text, as it is stored: without spaces. Raises as `size` does, but for
-    surrogates.
+def json_text(value: Any) -> str:
+    """A value's JSON text as it is stored in S3: without spaces.
+
+    Raises as `json_size` does, except for half of a surrogate pair.
     """
-    return _SHORTEST.encode(value)
+    return _COMPACT.encode(value)
 
 
-def fit(value: Any, room: int, key: str) -> tuple[Any, bytes]:
-    """The value with at most `room` bytes (see `size`), and what the S3 object `key` has to hold.
+def offload(value: Any, max_bytes: int, key: str) -> tuple[Any, bytes]:
+    """Reduce a value to `max_bytes` (see `json_size`).
 
-    That is nothing when the value fits as it is. A value that does not fit otherwise becomes one
-    pointer, whatever the room. Raises as `size` does.
+    Returns the value with pointers to the S3 object `key`, and what that object has to hold: no
+    bytes when the value fits as it is. A value whose pointers do not fit becomes one pointer,
+    whatever the limit. Raises as `json_size` does.
     """
-    whole = size(value)
-    if whole <= room:
+    size = json_size(value)
+    if size <= max_bytes:
         return value, b""
-    pointer = size(PayloadPointer(key, MOST, MOST).as_json())
-    worth = max(WORTH, pointer)
-    root = _part(value, whole, worth, LEVELS)
-    _move(root, room, pointer)
-    stored = BytesIO()
-    return _rest(root, key, stored), stored.getvalue()
+    pointer_size = json_size(PayloadPointer(key, MAX_OBJECT_BYTES, MAX_OBJECT_BYTES).as_json())
+    root = _part(value, size, max(MIN_OFFLOADED_BYTES, pointer_size), MAX_DEPTH)
+    _select(root, max_bytes, pointer_size)
+    content = BytesIO()
+    return _write(root, key, content), content.getvalue()
 
 
 @dataclass(slots=True, eq=False)
 class _Part:
-    """A value that is worth a pointer, or the whole."""
+    """A part of a value that is large enough to be offloaded; the root is the whole value."""
 
     value: Any
     size: int
-    """Of what is left of it."""
+    """Bytes, with pointers in the place of what is offloaded from it."""
     parent: _Part | None
     parts: dict[Any, _Part] = field(default_factory=dict)
-    """Its large members, or elements, by key or index."""
-    left: int = 0
-    """How many of them may be moved before it is."""
-    moved: bool = False
+    """Its large members or elements, by key or index."""
+    parts_left: int = 0
+    """How many of its parts are not offloaded yet; the part itself follows after them."""
+    offloaded: bool = False
 
 
-def _part(value: Any, length: int, worth: int, levels: int, parent: _Part | None = None) -> _Part:
-    part = _Part(value, length, parent)
-    if levels:
-        for place, member in _members(value):
-            # Numbers are not moved, however long.
-            if isinstance(member, (str, dict, list, tuple)) and (length := size(member)) > worth:
-                part.parts[place] = _part(member, length, worth, levels - 1, part)
-        part.left = len(part.parts)
+def _part(value: Any, size: int, min_size: int, depth: int, parent: _Part | None = None) -> _Part:
+    """The tree of a value's large parts."""
+    part = _Part(value, size, parent)
+    if depth:
+        for key, member in _members(value):
+            if not isinstance(member, (str, dict, list, tuple)):
+                continue  # a number stays, however long it is
+            member_size = json_size(member)
+            if member_size > min_size:
+                part.parts[key] = _part(member, member_size, min_size, depth - 1, part)
+        part.parts_left = len(part.parts)
     return part
 
 
@@ -105,42 +111,42 @@ def _members(value: Any) -> Iterable[tuple[Any, Any]]:
     return enumerate(value) if isinstance(value, (list, tuple)) else ()
 
 
-def _all(part: _Part) -> Iterator[_Part]:
+def _all_parts(part: _Part) -> Iterator[_Part]:
     yield part
-    for within in part.parts.values():
-        yield from _all(within)
+    for inner in part.parts.values():
+        yield from _all_parts(inner)
 
 
-def _move(root: _Part, room: int, pointer: int) -> None:
-    """Mark what has to be moved until the rest fits."""
-    numbers = count()  # of two that are as large, the one that comes first
-    waiting = [(-part.size, next(numbers), part) for part in _all(root) if not part.left]
-    heapify(waiting)
-    while root.size > room and not root.moved:
-        _, _, part = heappop(waiting)
-        part.moved = True
-        saved = part.size - pointer
-        within: _Part | None = part
-        while within is not None:
-            within.size -= saved
-            within = within.parent
-        above = part.parent
-        if above is not None:
-            above.left -= 1
-            if not above.left:
-                heappush(waiting, (-above.size, next(numbers), above))
+def _select(root: _Part, max_bytes: int, pointer_size: int) -> None:
+    """Mark the parts to offload, the largest first, until the rest of the root fits."""
+    order = count()  # of two parts of one size, the first comes first
+    heap = [(-part.size, next(order), part) for part in _all_parts(root) if not part.parts_left]
+    heapify(heap)
+    while root.size > max_bytes and not root.offloaded:
+        _, _, part = heappop(heap)
+        part.offloaded = True
+        saved = part.size - pointer_size
+        holder: _Part | None = part
+        while holder is not None:
+            holder.size -= saved
+            holder = holder.parent
+        parent = part.parent
+        if parent is not None:
+            parent.parts_left -= 1
+            if not parent.parts_left:
+                heappush(heap, (-parent.size, next(order), parent))
 
 
-def _rest(part: _Part, key: str, stored: BytesIO) -> Any:
-    """What is left of a part; what was moved is written, in the order of the text."""
-    if part.moved:
-        text = text_of(part.value).encode()
-        payload = PayloadPointer(key, stored.tell(), len(text))
-        stored.write(text)
-        return payload.as_json()
+def _write(part: _Part, key: str, content: BytesIO) -> Any:
+    """Write the offloaded parts to `content`, in the order of the text; returns the rest."""
+    if part.offloaded:
+        text = json_text(part.value).encode()
+        pointer = PayloadPointer(key, content.tell(), len(text))
+        content.write(text)
+        return pointer.as_json()
     if not part.parts:
         return part.value
     rest: Any = dict(part.value) if isinstance(part.value, dict) else list(part.value)
-    for place, within in part.parts.items():
-        rest[place] = _rest(within, key, stored)
+    for place, inner in part.parts.items():
+        rest[place] = _write(inner, key, content)
     return rest

@@ -1,11 +1,11 @@
-"""What is too large for a row or for Step Functions, in S3: written once, read in ranges.
+"""The S3 bucket of payloads: values that are too large for a row or for Step Functions.
 
-An object belongs to one task, and to one tool: its key is `<tool>/<task id>/<32 random hex>`. It is
-never written a second time, so a PutObject that is repeated changes nothing; a bucket's lifecycle
-rule removes it when no task can be that old.
+An object belongs to one task of one tool: its key is `<tool>/<task id>/<32 random hex digits>`. It
+is written once, so a PutObject that is repeated changes nothing. Several payloads may be ranges of
+one object. A lifecycle rule of the bucket removes objects when no task can be that old.
 
-Amazon S3 API reference, "PutObject", "GetObject"; user guide, "Download and upload objects with
-presigned URLs".
+Sources: Amazon S3 API reference, "PutObject", "GetObject"; S3 user guide, "Download and upload
+objects with presigned URLs".
 """
 
 from __future__ import annotations
@@ -25,57 +25,50 @@ from botocore.exceptions import (
     ResponseStreamingError,
 )
 
-from . import offloading as fitting
+from . import offloading
 from .pointer import POINTER, PayloadPointer, pointer_of
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-READERS: Final = 8
-"""Reads at a time; botocore keeps ten connections."""
+MAX_PARALLEL_READS: Final = 8
+"""botocore keeps ten connections."""
 MAX_READ_ATTEMPTS: Final = 3
 """How often a read is begun. botocore repeats a call, but not a body that breaks off."""
 
 _RANDOM: Final = re.compile(r"[0-9a-f]{32}")
-_GONE: Final = frozenset({"InvalidRange", "NoSuchKey"})
-"""Not AccessDenied, though S3 says so of a missing key to whoever may not list the bucket (API
-reference, "GetObject"): permissions can be mended, and nothing is to be given up for them."""
+_NOT_FOUND_CODES: Final = frozenset({"InvalidRange", "NoSuchKey"})
+"""AccessDenied is none of them, though a role that may not list the bucket gets it for a missing
+key (S3 API reference, "GetObject"): a permission can be mended, so no task is failed for it."""
 _BROKEN_OFF: Final = (IncompleteReadError, ReadTimeoutError, ResponseStreamingError)
 
 
-class PayloadGone(Exception):
-    """What a pointer points to is not there, or never was."""
+class PayloadNotFound(Exception):
+    """A pointer points to nothing: the object was removed, or the pointer is forged."""
 
     def __init__(self) -> None:
-        super().__init__("What a pointer points to is not there")
+        super().__init__("A payload pointer points to nothing")
 
 
 class PayloadTooLarge(Exception):
-    """What pointers point to is too much to be loaded."""
+    """A value's payloads are more bytes than may be loaded."""
 
     def __init__(self) -> None:
-        super().__init__("What pointers point to is too large")
-
-
-@dataclass(frozen=True, slots=True)
-class _Range:
-    """A part of an object that is read in one call."""
-
-    key: str
-    start: int
-    end: int
-    """The first byte that is not read."""
-    payloads: tuple[PayloadPointer, ...]
+        super().__init__("The payloads are too large to be loaded")
 
 
 class PayloadStore:
-    """Large values of tasks. An `owner` is a task's folder (see `pointer.owner_of`).
+    """The payloads of tasks. A `prefix` is the one of a task's keys (see `payload_prefix`).
 
-    The client is made on first use: most requests need none. A read is begun up to `reads` times.
+    The client is made on first use: most requests need none. A read is begun up to `read_attempts`
+    times.
     """
 
     def __init__(
-        self, client: Callable[[], S3Client], bucket: str, read_attempts: int = MAX_READ_ATTEMPTS
+        self,
+        client: Callable[[], S3Client],
+        bucket: str,
+        read_attempts: int = MAX_READ_ATTEMPTS,
     ) -> None:
         self._make_client = client
         self._bucket = bucket
@@ -85,79 +78,82 @@ class PayloadStore:
     def _client(self) -> S3Client:
         return self._make_client()
 
-    def fit(self, value: Any, room: int, owner: str) -> Any:
-        """A JSON value with at most `room` bytes, of which the rest is pointed to.
+    def offload(self, value: Any, max_bytes: int, prefix: str) -> Any:
+        """Reduce a JSON value to `max_bytes`: its largest parts become payload pointers.
 
-        All that is moved is one object, of which pointers name ranges. See `fitting.fit`, which
-        decides; a value that fits is returned as it is, and nothing is written.
+        All parts go into one object. A value that fits is returned as it is, and nothing is
+        written. Which parts are offloaded is decided by `offloading.offload`.
 
         Raises ValueError and TypeError for what is not JSON.
         """
-        key = _new_key(owner)
-        rest, content = fitting.fit(value, room, key)
+        key = _new_key(prefix)
+        rest, content = offloading.offload(value, max_bytes, key)
         if content:
             self._write(key, content)
         return rest
 
-    def whole(self, value: Any, owner: str, most: int = fitting.MOST_WHOLE) -> Any:
-        """A JSON value with all that its pointers point to in their places.
+    def resolve(
+        self, value: Any, prefix: str, max_bytes: int = offloading.MAX_RESOLVED_BYTES
+    ) -> Any:
+        """Put the values back into a JSON value where their pointers stand.
 
-        Only pointers into the owner's folder are followed: arguments and answers come from clients,
-        and one that looks like a pointer to what is another task's stays as it is. What is in S3
-        holds no pointers, whatever it looks like.
+        Only pointers to keys under `prefix` are resolved. Arguments and answers come from clients:
+        a forged pointer to another task's payload stays as it is. A payload holds no pointers,
+        whatever it looks like.
 
-        Raises PayloadGone. And PayloadTooLarge, before anything is read, for pointers to more than
-        `most` bytes, counting each time that one stands in the value: what is loaded is a multiple.
+        Raises PayloadNotFound; and PayloadTooLarge, before anything is read, when the payloads have
+        more than `max_bytes`. A pointer that stands in the value twice counts twice. The loaded
+        value takes several times as much memory as its text.
         """
         text = json.dumps(value)
         if POINTER not in text:
             return value
-        wanted: list[PayloadPointer] = []
+        pointers: list[PayloadPointer] = []
 
-        def note(member: dict[str, Any]) -> dict[str, Any]:
-            payload = _owned(member, owner)
-            if payload is not None:
-                wanted.append(payload)
+        def collect(member: dict[str, Any]) -> dict[str, Any]:
+            pointer = _own_pointer(member, prefix)
+            if pointer is not None:
+                pointers.append(pointer)
             return member
 
-        json.loads(text, object_hook=note)
-        if not wanted:
+        json.loads(text, object_hook=collect)
+        if not pointers:
             return value
-        if sum(payload.size for payload in wanted) > most:
+        if sum(pointer.size for pointer in pointers) > max_bytes:
             raise PayloadTooLarge
-        found = self._read_all(set(wanted))
+        contents = self._read_all(set(pointers))
 
         def put_back(member: dict[str, Any]) -> Any:
-            payload = _owned(member, owner)
-            return member if payload is None else _value(found[payload])
+            pointer = _own_pointer(member, prefix)
+            return member if pointer is None else _parsed(contents[pointer])
 
         return json.loads(text, object_hook=put_back)
 
-    def put(self, owner: str, text: str) -> PayloadPointer:
-        """Store a text as an object of its own."""
+    def put(self, prefix: str, text: str) -> PayloadPointer:
+        """Write a JSON text as an object of its own."""
         content = text.encode()
-        payload = PayloadPointer(_new_key(owner), 0, len(content))
-        self._write(payload.key, content)
-        return payload
+        pointer = PayloadPointer(_new_key(prefix), 0, len(content))
+        self._write(pointer.key, content)
+        return pointer
 
-    def text(self, payload: PayloadPointer) -> str:
-        """The text of a payload. Raises PayloadGone."""
-        return self._read(payload.key, payload.offset, payload.offset + payload.size).decode()
+    def get(self, pointer: PayloadPointer) -> str:
+        """Read the JSON text that a pointer points to. Raises PayloadNotFound."""
+        return self._read(pointer.key, pointer.offset, pointer.offset + pointer.size).decode()
 
-    def link(self, payload: PayloadPointer, seconds: int) -> str:
-        """A URL from which anybody who knows it can download a payload that is a whole object.
+    def presigned_url(self, pointer: PayloadPointer, expires_in_seconds: int) -> str:
+        """A URL that downloads a payload which is a whole object; whoever has it needs no token.
 
-        For so many seconds, and for no longer than the credentials that it is signed with last,
-        which are a role's: hours.
+        It expires with the credentials that sign it, if these expire earlier. Those of a Lambda
+        function's role last for hours.
         """
         return self._client.generate_presigned_url(
             ClientMethod="get_object",
             Params={
                 "Bucket": self._bucket,
-                "Key": payload.key,
+                "Key": pointer.key,
                 "ResponseContentDisposition": 'attachment; filename="result.json"',
             },
-            ExpiresIn=seconds,
+            ExpiresIn=expires_in_seconds,
         )
 
     def _write(self, key: str, content: bytes) -> None:
@@ -165,18 +161,18 @@ class PayloadStore:
             Bucket=self._bucket, Key=key, Body=content, ContentType="application/json"
         )
 
-    def _read_all(self, payloads: Collection[PayloadPointer]) -> dict[PayloadPointer, bytes]:
+    def _read_all(self, pointers: Collection[PayloadPointer]) -> dict[PayloadPointer, bytes]:
         from concurrent.futures import ThreadPoolExecutor
 
         self._client  # noqa: B018  made before there are threads, of which each would make one
-        with ThreadPoolExecutor(READERS) as readers:
-            read = readers.map(self._read_range, _ranges(payloads))
-            return {payload: content for part in read for payload, content in part}
+        with ThreadPoolExecutor(MAX_PARALLEL_READS) as readers:
+            ranges = readers.map(self._read_range, _ranges(pointers))
+            return {pointer: content for found in ranges for pointer, content in found}
 
-    def _read_range(self, part: _Range) -> list[tuple[PayloadPointer, bytes]]:
-        content = self._read(part.key, part.start, part.end)
-        starts = [(payload, payload.offset - part.start) for payload in part.payloads]
-        return [(payload, content[start : start + payload.size]) for payload, start in starts]
+    def _read_range(self, wanted: _Range) -> list[tuple[PayloadPointer, bytes]]:
+        content = self._read(wanted.key, wanted.start, wanted.end)
+        starts = [(pointer, pointer.offset - wanted.start) for pointer in wanted.pointers]
+        return [(pointer, content[start : start + pointer.size]) for pointer, start in starts]
 
     def _read(self, key: str, start: int, end: int) -> bytes:
         for attempt in range(1, self._read_attempts + 1):
@@ -186,8 +182,8 @@ class PayloadStore:
                 )
                 content = answer["Body"].read()
             except ClientError as error:
-                if error.response["Error"]["Code"] in _GONE:
-                    raise PayloadGone from None
+                if error.response["Error"]["Code"] in _NOT_FOUND_CODES:
+                    raise PayloadNotFound from None
                 raise
             except _BROKEN_OFF:
                 if attempt == self._read_attempts:
@@ -195,43 +191,58 @@ class PayloadStore:
             else:
                 break
         if len(content) != end - start:
-            raise PayloadGone
+            raise PayloadNotFound
         return content
 
 
-def _new_key(owner: str) -> str:
-    return f"{owner}/{secrets.token_hex(16)}"
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """Bytes of an object that one call reads, for the payloads in them."""
+
+    key: str
+    start: int
+    end: int
+    """The first byte that is not read."""
+    pointers: tuple[PayloadPointer, ...]
 
 
-def _owned(value: object, owner: str) -> PayloadPointer | None:
-    """What a value points to in the owner's folder. Raises PayloadGone for what cannot be there."""
-    payload = pointer_of(value)
-    if payload is None or not payload.key.startswith(f"{owner}/"):
-        return None
-    possible = 0 <= payload.offset < fitting.MOST and 0 < payload.size < fitting.MOST
-    if not possible or not _RANDOM.fullmatch(payload.key.removeprefix(f"{owner}/")):
-        raise PayloadGone
-    return payload
-
-
-def _ranges(payloads: Iterable[PayloadPointer]) -> Iterator[_Range]:
-    """What to read: parts of an object that follow each other at once, all others by themselves."""
+def _ranges(pointers: Iterable[PayloadPointer]) -> Iterator[_Range]:
+    """What to read: payloads that follow each other in an object in one call, all others alone."""
     together: list[PayloadPointer] = []
     key, start, end = "", 0, 0
-    for payload in sorted(payloads, key=lambda payload: (payload.key, payload.offset)):
-        if together and (payload.key != key or payload.offset > end):
+    for pointer in sorted(pointers, key=lambda pointer: (pointer.key, pointer.offset)):
+        if together and (pointer.key != key or pointer.offset > end):
             yield _Range(key, start, end, tuple(together))
             together = []
         if not together:
-            key, start, end = payload.key, payload.offset, payload.offset
-        together.append(payload)
-        end = max(end, payload.offset + payload.size)
+            key, start, end = pointer.key, pointer.offset, pointer.offset
+        together.append(pointer)
+        end = max(end, pointer.offset + pointer.size)
     if together:
         yield _Range(key, start, end, tuple(together))
 
 
-def _value(content: bytes) -> Any:
+def _new_key(prefix: str) -> str:
+    return f"{prefix}/{secrets.token_hex(16)}"
+
+
+def _own_pointer(value: object, prefix: str) -> PayloadPointer | None:
+    """The pointer under `prefix` that a value is; None when it is none.
+
+    Raises PayloadNotFound for a pointer that no PayloadStore has written.
+    """
+    pointer = pointer_of(value)
+    if pointer is None or not pointer.key.startswith(f"{prefix}/"):
+        return None
+    limit = offloading.MAX_OBJECT_BYTES
+    possible = 0 <= pointer.offset < limit and 0 < pointer.size < limit
+    if not possible or not _RANDOM.fullmatch(pointer.key.removeprefix(f"{prefix}/")):
+        raise PayloadNotFound
+    return pointer
+
+
+def _parsed(content: bytes) -> Any:
     try:
         return json.loads(content)
-    except ValueError:  # a range that no value was written to
-        raise PayloadGone from None
+    except ValueError:  # the range of a forged pointer, which holds no value
+        raise PayloadNotFound from None

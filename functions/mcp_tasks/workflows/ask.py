@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..payloads.pointer import owner_of
+from ..payloads.pointer import payload_prefix
 from ..payloads.s3_store import PayloadStore
 from ..protocol.capabilities import required
 from ..protocol.errors import MissingCapability
@@ -61,7 +61,7 @@ def pass_on(task: Task, ask: Ask, executions: Executions, payloads: PayloadStore
     """
     output = ask.output()
     if ask.room is not None:
-        output = payloads.fit(output, ask.room, owner_of(task.tool, task.task_id))
+        output = payloads.offload(output, ask.room, payload_prefix(task.tool, task.task_id))
     return executions.resume(ask.token, output)
 
 

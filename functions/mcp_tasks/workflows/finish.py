@@ -15,9 +15,9 @@ from typing import Any, Final
 from aws_lambda_powertools import Logger
 
 from ..audit import audit
-from ..payloads.offloading import MOST_WHOLE
-from ..payloads.pointer import PayloadPointer, owner_of, pointer_of
-from ..payloads.s3_store import PayloadGone, PayloadStore, PayloadTooLarge
+from ..payloads.offloading import MAX_RESOLVED_BYTES
+from ..payloads.pointer import PayloadPointer, payload_prefix, pointer_of
+from ..payloads.s3_store import PayloadNotFound, PayloadStore, PayloadTooLarge
 from ..registry.catalogue import Catalogue
 from ..tasks.state import Status
 from ..tasks.task import Task
@@ -110,24 +110,24 @@ def _outcome(
     task: Task, end: ExecutionEnd, catalogue: Catalogue, payloads: PayloadStore
 ) -> dict[str, Any] | PayloadPointer | Failed:
     """What a task ended with: its result, where that is when it is large, or an error."""
-    owner = owner_of(task.tool, task.task_id)
+    prefix = payload_prefix(task.tool, task.task_id)
     stored = pointer_of(end.output)
-    if stored is not None and stored.key.startswith(f"{owner}/") and _is_function(task, catalogue):
+    if stored is not None and stored.key.startswith(f"{prefix}/") and _is_function(task, catalogue):
         return stored  # by the worker, as it is; nobody has to load it on the way
     try:
         ended = outcome(
             end,
-            lambda output: _as_result(task, catalogue, payloads.whole(output, owner)),
+            lambda output: _as_result(task, catalogue, payloads.resolve(output, prefix)),
             task.tool_error,
         )
-    except PayloadGone:
+    except PayloadNotFound:
         return Failed("What the tool put out is not there any more")
     except PayloadTooLarge:
-        return Failed(f"What the tool put out has more than {MOST_WHOLE} bytes")
+        return Failed(f"What the tool put out has more than {MAX_RESOLVED_BYTES} bytes")
     if not isinstance(ended, Completed):
         return ended
     text = json.dumps(ended.result)
-    return ended.result if len(text) <= ROOM else payloads.put(owner, text)
+    return ended.result if len(text) <= ROOM else payloads.put(prefix, text)
 
 
 def _is_function(task: Task, catalogue: Catalogue) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from aws_lambda_powertools import Logger
 
 from ..aws.errors import error_code, is_transient
-from ..payloads.offloading import MOST, size, text_of
+from ..payloads.offloading import MAX_OBJECT_BYTES, json_size, json_text
 from ..payloads.s3_store import PayloadStore
 from ..protocol.meta import RESERVED
 from ..registry.asking import ToolError
@@ -51,35 +51,35 @@ def run_function(tool: FunctionTool, arguments: Any, task: TaskContext) -> dict[
         return {"ask": {key: asked.as_json() for key, asked in required.questions.items()}}
 
 
-def answers_so_far(event: Mapping[str, Any], payloads: PayloadStore, owner: str) -> dict[str, Any]:
+def answers_so_far(event: Mapping[str, Any], payloads: PayloadStore, prefix: str) -> dict[str, Any]:
     """What a function tool was answered, by key: `earlier` answers and the `answers` since."""
     parts = [event.get("earlier") or {}, event.get("answers") or {}]
-    earlier, since = payloads.whole(parts, owner, MOST)
+    earlier, since = payloads.resolve(parts, prefix, MAX_OBJECT_BYTES)
     return {**earlier, **since}
 
 
 def answers_carried(
-    event: Mapping[str, Any], answers: Mapping[str, Any], payloads: PayloadStore, owner: str
+    event: Mapping[str, Any], answers: Mapping[str, Any], payloads: PayloadStore, prefix: str
 ) -> dict[str, Any]:
     """What the next run's event has to have as `earlier`, where this one's answers add up to more
     than Step Functions should carry: all of them, stored as one object.
     """
-    if size(event.get("answers") or {}) <= ANSWERS_ROOM:
+    if json_size(event.get("answers") or {}) <= ANSWERS_ROOM:
         return {}
-    return {"earlier": payloads.put(owner, text_of(answers)).as_json()}
+    return {"earlier": payloads.put(prefix, json_text(answers)).as_json()}
 
 
-def result_carried(output: dict[str, Any], payloads: PayloadStore, owner: str) -> dict[str, Any]:
+def result_carried(output: dict[str, Any], payloads: PayloadStore, prefix: str) -> dict[str, Any]:
     """What `run_function` returned, as it may go through Step Functions.
 
     A large result is stored as it is, and pointed to: nobody has to load it on its way.
     """
     if "result" not in output:
         return output
-    text = text_of(output["result"])
-    if len(text) <= RESULT_ROOM and size(output) <= RESULT_ROOM:
+    text = json_text(output["result"])
+    if len(text) <= RESULT_ROOM and json_size(output) <= RESULT_ROOM:
         return output
-    return {"result": payloads.put(owner, text).as_json()}
+    return {"result": payloads.put(prefix, text).as_json()}
 
 
 def run_step(tool: WorkflowTool, name: str, arguments: Any, task: TaskContext) -> Any:

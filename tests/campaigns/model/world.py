@@ -20,7 +20,7 @@ from botocore.exceptions import ClientError
 from hypothesis import note
 
 from mcp_tasks.limits import Limits
-from mcp_tasks.payloads.pointer import owner_of
+from mcp_tasks.payloads.pointer import payload_prefix
 from mcp_tasks.payloads.s3_store import PayloadStore
 from mcp_tasks.protocol.errors import ErrorCode, ProtocolError, Unavailable
 from mcp_tasks.registry.catalogue import Catalogue, ToolEntry
@@ -232,8 +232,8 @@ class World:
         row = dynamodb.item(TABLE, task_id)
         if row is None:
             raise Violation(f"an execution without a row: {task_id}")
-        owner = owner_of(row["tool"]["S"], task_id)
-        arguments: dict[str, Any] = self._whole.whole(given["arguments"], owner)
+        owner = payload_prefix(row["tool"]["S"], task_id)
+        arguments: dict[str, Any] = self._whole.resolve(given["arguments"], owner)
         if arguments != self._called[arguments["call"]]:
             raise Violation(f"the arguments of {task_id} are not those of its call")
         return arguments
@@ -579,7 +579,7 @@ class World:
             error = ended[0].error
             require(error in ("", "ToolError"), f"completed, though it ended with {error}")
             stored = new.result_payload
-            result = json.loads(self._whole.text(stored)) if stored else new.result
+            result = json.loads(self._whole.get(stored)) if stored else new.result
             if not error:
                 require(result == json.loads(ended[0].output or "null"), "another result")
         if new.status is Status.FAILED:

@@ -100,7 +100,7 @@ def test_a_worker_loads_all_that_its_tool_is_given(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """How much memory it has is for its tool's author to say; other functions have a most."""
-    monkeypatch.setattr(PayloadStore.whole, "__defaults__", (1000,))
+    monkeypatch.setattr(PayloadStore.resolve, "__defaults__", (1000,))
     value = {"text": "x" * 300_000}
     assert ended(cloud, "echo", {"value": value})["result"]["structuredContent"] == value
 
@@ -142,4 +142,4 @@ def test_what_is_gone_fails_the_task_that_it_belongs_to(
     )
     task = cloud.settled(cloud.start("echo", {"value": {"text": "x" * 300_000}}))
     assert task["status"] == "failed"
-    assert task["error"]["message"] == "The tool failed: PayloadGone"
+    assert task["error"]["message"] == "The tool failed: PayloadNotFound"

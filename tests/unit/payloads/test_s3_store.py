@@ -24,18 +24,18 @@ from hypothesis import strategies as st
 from moto.s3.models import s3_backends
 
 from mcp_tasks.aws.clients import S3_CONFIG, aws_client
-from mcp_tasks.payloads.offloading import MOST, MOST_WHOLE, WORTH
-from mcp_tasks.payloads.pointer import POINTER, PayloadPointer, owner_of, pointer_of
+from mcp_tasks.payloads.offloading import MAX_OBJECT_BYTES, MAX_RESOLVED_BYTES, MIN_OFFLOADED_BYTES
+from mcp_tasks.payloads.pointer import POINTER, PayloadPointer, payload_prefix, pointer_of
 from mcp_tasks.payloads.s3_store import (
     MAX_READ_ATTEMPTS,
-    PayloadGone,
+    PayloadNotFound,
     PayloadStore,
     PayloadTooLarge,
 )
 from tests.unit.support.aws import PAYLOADS, Calls, create_payloads, real
 
 TASK: Final = f"c1-{'0' * 32}"
-OWNER: Final = owner_of("flow", TASK)
+PREFIX: Final = payload_prefix("flow", TASK)
 SECRET: Final = "hunter2"
 
 
@@ -53,10 +53,10 @@ def stored() -> dict[str, bytes]:
 
 def pointer(**changes: Any) -> dict[str, Any]:
     """A pointer as somebody might make it up."""
-    return {POINTER: {"key": f"{OWNER}/{'a' * 32}", "offset": 0, "size": 5, **changes}}
+    return {POINTER: {"key": f"{PREFIX}/{'a' * 32}", "offset": 0, "size": 5, **changes}}
 
 
-def store(text: str, key: str = f"{OWNER}/{'a' * 32}") -> None:
+def store(text: str, key: str = f"{PREFIX}/{'a' * 32}") -> None:
     real("s3").put_object(Bucket=PAYLOADS, Key=key, Body=text.encode())
 
 
@@ -66,52 +66,52 @@ def store(text: str, key: str = f"{OWNER}/{'a' * 32}") -> None:
 def test_what_fits_touches_nothing(payloads: PayloadStore, calls: Calls) -> None:
     """Not even a client is made: S3's model takes longer to load than most functions run."""
     value = {"a": "x" * 5000, "b": ["😀", 1.5, None]}
-    assert payloads.fit(value, 10_000, OWNER) is value
-    assert payloads.whole(value, OWNER) is value
+    assert payloads.offload(value, 10_000, PREFIX) is value
+    assert payloads.resolve(value, PREFIX) is value
     assert calls.clients == []
 
 
-def test_all_that_is_moved_is_one_object(payloads: PayloadStore, calls: Calls) -> None:
+def test_all_offloaded_parts_are_one_object(payloads: PayloadStore, calls: Calls) -> None:
     value = {"a": "é" * 5000, "b": list(range(5000)), "c": 1}
-    rest = payloads.fit(value, 1000, OWNER)
+    rest = payloads.offload(value, 1000, PREFIX)
     assert calls.operations == ["put_object"]
     ((key, content),) = stored().items()
-    assert re.fullmatch(rf"{OWNER}/[0-9a-f]{{32}}", key)
+    assert re.fullmatch(rf"{PREFIX}/[0-9a-f]{{32}}", key)
     assert content.decode() == json.dumps(value["a"], ensure_ascii=False) + json.dumps(
         value["b"], separators=(",", ":")
     )
     assert rest["c"] == 1
-    assert payloads.whole(rest, OWNER) == value
+    assert payloads.resolve(rest, PREFIX) == value
 
 
 def test_a_write_that_is_repeated_writes_another_object(payloads: PayloadStore) -> None:
     """Two attempts of a step do not overwrite each other's."""
-    one, two = (payloads.fit("x" * 5000, 1000, OWNER) for _ in range(2))
+    one, two = (payloads.offload("x" * 5000, 1000, PREFIX) for _ in range(2))
     assert one != two
-    assert payloads.whole([one, two], OWNER) == ["x" * 5000] * 2
+    assert payloads.resolve([one, two], PREFIX) == ["x" * 5000] * 2
 
 
 @given(
     value=st.recursive(
-        st.none() | st.integers() | st.text() | st.just("x" * 3 * WORTH),
+        st.none() | st.integers() | st.text() | st.just("x" * 3 * MIN_OFFLOADED_BYTES),
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
         max_leaves=10,
     )
 )
-def test_a_value_comes_back_whole(moto: None, value: Any) -> None:
+def test_a_value_is_resolved_as_it_was(moto: None, value: Any) -> None:
     s3_backends.reset()
     create_payloads()
     payloads = PayloadStore(lambda: real("s3"), PAYLOADS)
-    assert payloads.whole(payloads.fit(value, 500, OWNER), OWNER) == value
+    assert payloads.resolve(payloads.offload(value, 500, PREFIX), PREFIX) == value
 
 
 @pytest.mark.parametrize("text", ["{}", '"é😀"', json.dumps(list(range(10_000)))])
 def test_a_text_is_an_object_of_its_own(payloads: PayloadStore, calls: Calls, text: str) -> None:
-    payload = payloads.put(OWNER, text)
+    payload = payloads.put(PREFIX, text)
     assert stored() == {payload.key: text.encode()}
     assert (payload.offset, payload.size) == (0, len(text.encode()))
-    assert payloads.text(payload) == text
-    assert payloads.whole({"a": payload.as_json()}, OWNER) == {"a": json.loads(text)}
+    assert payloads.get(payload) == text
+    assert payloads.resolve({"a": payload.as_json()}, PREFIX) == {"a": json.loads(text)}
 
 
 # reading
@@ -121,20 +121,20 @@ def test_parts_that_follow_each_other_are_read_at_once(
     payloads: PayloadStore, calls: Calls
 ) -> None:
     value = [f"{n}" * 5000 for n in range(9)]
-    rest = payloads.fit(value, 3000, OWNER)
+    rest = payloads.offload(value, 3000, PREFIX)
     assert all(map(pointer_of, rest))
     calls.forget()
-    assert payloads.whole(rest, OWNER) == value
+    assert payloads.resolve(rest, PREFIX) == value
     (call,) = calls.made
     assert call.arguments["Range"] == f"bytes=0-{9 * 5002 - 1}"
 
 
 def test_of_an_object_only_what_is_wanted_is_read(payloads: PayloadStore, calls: Calls) -> None:
     value = [f"{n}" * 5000 for n in range(9)]
-    rest = payloads.fit(value, 3000, OWNER)
+    rest = payloads.offload(value, 3000, PREFIX)
     calls.forget()
     wanted = [rest[2], {"x": rest[7]}, rest[2]]
-    assert payloads.whole(wanted, OWNER) == [value[2], {"x": value[7]}, value[2]]
+    assert payloads.resolve(wanted, PREFIX) == [value[2], {"x": value[7]}, value[2]]
     ranges = sorted(call.arguments["Range"] for call in calls.made)
     assert ranges == ["bytes=10004-15005", "bytes=35014-40015"]
 
@@ -143,7 +143,7 @@ def test_parts_may_overlap(payloads: PayloadStore, calls: Calls) -> None:
     """Whoever made such pointers up."""
     store("[[1],[2]]")
     parts = [pointer(size=9), pointer(offset=1, size=3), pointer(offset=5, size=3)]
-    assert payloads.whole(parts, OWNER) == [[[1], [2]], [1], [2]]
+    assert payloads.resolve(parts, PREFIX) == [[[1], [2]], [1], [2]]
     assert calls.operations == ["get_object"]
 
 
@@ -155,40 +155,40 @@ def test_the_client_is_made_before_there_are_threads(payloads: PayloadStore, cal
         made.append(threading.current_thread())
         return calls.client("s3")
 
-    rest = [payloads.put(OWNER, "[1]").as_json() for _ in range(9)]
-    assert PayloadStore(client, PAYLOADS).whole(rest, OWNER) == [[1]] * 9
+    rest = [payloads.put(PREFIX, "[1]").as_json() for _ in range(9)]
+    assert PayloadStore(client, PAYLOADS).resolve(rest, PREFIX) == [[1]] * 9
     assert made == [threading.current_thread()]
 
 
 def test_parts_of_several_objects_come_back(payloads: PayloadStore, calls: Calls) -> None:
     """As a step gets them that comes after a Map."""
     values = [[f"{n}" * 2000, n] for n in range(40)]
-    parts = [payloads.fit(value, 1000, OWNER) for value in values]
+    parts = [payloads.offload(value, 1000, PREFIX) for value in values]
     calls.forget()
-    assert payloads.whole({"parts": parts}, OWNER) == {"parts": values}
+    assert payloads.resolve({"parts": parts}, PREFIX) == {"parts": values}
     assert calls.operations == ["get_object"] * 40
 
 
-def test_two_places_do_not_share_what_they_point_to(payloads: PayloadStore) -> None:
+def test_a_pointer_that_stands_twice_is_resolved_to_two_values(payloads: PayloadStore) -> None:
     """A tool may change what it is given."""
-    rest = payloads.put(OWNER, "[1]").as_json()
-    one, two = payloads.whole([rest, rest], OWNER)
+    rest = payloads.put(PREFIX, "[1]").as_json()
+    one, two = payloads.resolve([rest, rest], PREFIX)
     one.append(2)
     assert two == [1]
 
 
 def test_the_value_with_the_pointers_is_left_alone(payloads: PayloadStore) -> None:
-    rest = {"a": payloads.put(OWNER, "[1]").as_json()}
+    rest = {"a": payloads.put(PREFIX, "[1]").as_json()}
     before = json.dumps(rest)
-    payloads.whole(rest, OWNER)
+    payloads.resolve(rest, PREFIX)
     assert json.dumps(rest) == before
 
 
 def test_a_pointer_may_be_deep(payloads: PayloadStore) -> None:
-    value: Any = payloads.put(OWNER, "[1]").as_json()
+    value: Any = payloads.put(PREFIX, "[1]").as_json()
     for _ in range(200):
         value = {"a": [value]}
-    whole = payloads.whole(value, OWNER)
+    whole = payloads.resolve(value, PREFIX)
     for _ in range(200):
         whole = whole["a"][0]
     assert whole == [1]
@@ -197,8 +197,8 @@ def test_a_pointer_may_be_deep(payloads: PayloadStore) -> None:
 def test_what_is_stored_holds_no_pointers(payloads: PayloadStore) -> None:
     """It may come from a client, and only look like one."""
     value = {"a": ["x" * 5000, pointer()]}
-    rest = payloads.put(OWNER, json.dumps(value)).as_json()
-    assert payloads.whole(rest, OWNER) == value
+    rest = payloads.put(PREFIX, json.dumps(value)).as_json()
+    assert payloads.resolve(rest, PREFIX) == value
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_what_is_stored_holds_no_pointers(payloads: PayloadStore) -> None:
 def test_a_body_that_breaks_off_is_read_again(
     payloads: PayloadStore, calls: Calls, error: Exception, times: int
 ) -> None:
-    payload = payloads.put(OWNER, "[1]")
+    payload = payloads.put(PREFIX, "[1]")
     errors = [error] * times
 
     def broken() -> bytes:
@@ -224,14 +224,16 @@ def test_a_body_that_breaks_off_is_read_again(
 
     calls.instead["get_object"] = lambda **_: {"Body": SimpleNamespace(read=broken)}
     if times < MAX_READ_ATTEMPTS:
-        assert payloads.text(payload) == "[1]"
+        assert payloads.get(payload) == "[1]"
     else:
         with pytest.raises(type(error)):
-            payloads.text(payload)
+            payloads.get(payload)
 
 
-def test_who_is_in_a_hurry_has_a_read_begun_once(payloads: PayloadStore, calls: Calls) -> None:
-    payload = payloads.put(OWNER, "[1]")
+def test_a_read_is_begun_once_where_one_attempt_is_wanted(
+    payloads: PayloadStore, calls: Calls
+) -> None:
+    payload = payloads.put(PREFIX, "[1]")
 
     def broken() -> bytes:
         raise ReadTimeoutError(endpoint_url="https://s3")
@@ -239,33 +241,36 @@ def test_who_is_in_a_hurry_has_a_read_begun_once(payloads: PayloadStore, calls: 
     calls.instead["get_object"] = lambda **_: {"Body": SimpleNamespace(read=broken)}
     calls.forget()
     with pytest.raises(ReadTimeoutError):
-        PayloadStore(lambda: calls.client("s3"), PAYLOADS, read_attempts=1).text(payload)
+        PayloadStore(lambda: calls.client("s3"), PAYLOADS, read_attempts=1).get(payload)
     assert calls.operations == ["get_object"]
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
-def test_too_much_is_not_read(payloads: PayloadStore, calls: Calls, times: int) -> None:
+def test_payloads_over_the_limit_are_not_read(
+    payloads: PayloadStore, calls: Calls, times: int
+) -> None:
     """Whoever reads it has so much memory, and a value takes a multiple of its text. One that
     stands in two places is loaded twice.
     """
-    rest = payloads.put(OWNER, json.dumps(["x" * 5000] * times)).as_json()
+    rest = payloads.put(PREFIX, json.dumps(["x" * 5000] * times)).as_json()
     size = len(json.dumps(["x" * 5000] * times))
     calls.forget()
     with pytest.raises(PayloadTooLarge):
-        payloads.whole([rest] * times, OWNER, most=size * times - 1)
+        payloads.resolve([rest] * times, PREFIX, max_bytes=size * times - 1)
     assert calls.made == []
     assert (
-        payloads.whole([rest] * times, OWNER, most=size * times) == [["x" * 5000] * times] * times
+        payloads.resolve([rest] * times, PREFIX, max_bytes=size * times)
+        == [["x" * 5000] * times] * times
     )
 
 
-def test_there_is_a_most_that_nobody_has_to_name(payloads: PayloadStore, calls: Calls) -> None:
-    parts = [pointer(size=MOST_WHOLE - 4), pointer(size=5)]
+def test_there_is_a_default_limit(payloads: PayloadStore, calls: Calls) -> None:
+    parts = [pointer(size=MAX_RESOLVED_BYTES - 4), pointer(size=5)]
     with pytest.raises(PayloadTooLarge):
-        payloads.whole(parts, OWNER)
+        payloads.resolve(parts, PREFIX)
     assert calls.made == []
-    with pytest.raises(PayloadGone):  # it is asked for, and is not there
-        payloads.whole([pointer(size=MOST_WHOLE - 4), pointer(size=4)], OWNER)
+    with pytest.raises(PayloadNotFound):  # it is asked for, and is not there
+        payloads.resolve([pointer(size=MAX_RESOLVED_BYTES - 4), pointer(size=4)], PREFIX)
 
 
 # whose it is
@@ -278,14 +283,14 @@ def test_there_is_a_most_that_nobody_has_to_name(payloads: PayloadStore, calls: 
         f"other/{TASK}/{'a' * 32}",
         f"flow/{TASK}0/{'a' * 32}",
         f"flow/{'a' * 32}",
-        f"x/{OWNER}/{'a' * 32}",
-        f"/{OWNER}/{'a' * 32}",
-        f"{OWNER.upper()}/{'a' * 32}",
-        OWNER,
+        f"x/{PREFIX}/{'a' * 32}",
+        f"/{PREFIX}/{'a' * 32}",
+        f"{PREFIX.upper()}/{'a' * 32}",
+        PREFIX,
         "",
     ],
 )
-def test_a_pointer_to_what_is_another_s_is_not_followed(
+def test_a_pointer_to_another_task_s_payload_is_not_resolved(
     payloads: PayloadStore, calls: Calls, key: str
 ) -> None:
     """A client may write one into its arguments: it stays the value that it is."""
@@ -293,54 +298,54 @@ def test_a_pointer_to_what_is_another_s_is_not_followed(
         store(json.dumps(SECRET), key)
     calls.forget()
     forged = {"a": [pointer(key=key, size=9)]}
-    assert payloads.whole(forged, OWNER) == forged
+    assert payloads.resolve(forged, PREFIX) == forged
     assert calls.made == []
 
 
-def test_beside_a_forged_pointer_others_are_followed(payloads: PayloadStore) -> None:
+def test_beside_a_forged_pointer_others_are_resolved(payloads: PayloadStore) -> None:
     forged = pointer(key=f"flow/c1-{'1' * 32}/{'a' * 32}")
-    value = {"forged": forged, "mine": payloads.put(OWNER, "[1]").as_json()}
-    assert payloads.whole(value, OWNER) == {"forged": forged, "mine": [1]}
+    value = {"forged": forged, "mine": payloads.put(PREFIX, "[1]").as_json()}
+    assert payloads.resolve(value, PREFIX) == {"forged": forged, "mine": [1]}
 
 
 @pytest.mark.parametrize(
     "value",
     [
         {POINTER: "text"},
-        {POINTER: {"key": f"{OWNER}/{'a' * 32}", "offset": 0}},
-        {POINTER: {"key": f"{OWNER}/{'a' * 32}", "offset": "0", "size": 5}},
-        {POINTER: {"key": f"{OWNER}/{'a' * 32}", "offset": 0, "size": 5.0}},
+        {POINTER: {"key": f"{PREFIX}/{'a' * 32}", "offset": 0}},
+        {POINTER: {"key": f"{PREFIX}/{'a' * 32}", "offset": "0", "size": 5}},
+        {POINTER: {"key": f"{PREFIX}/{'a' * 32}", "offset": 0, "size": 5.0}},
         {**pointer(), "and": "more"},
         {"text": POINTER},
     ],
     ids=["text", "no size", "offset of text", "size of a fraction", "two members", "its name"],
 )
 def test_what_only_resembles_a_pointer_is_a_value(payloads: PayloadStore, value: Any) -> None:
-    assert payloads.whole([value], OWNER) == [value]
+    assert payloads.resolve([value], PREFIX) == [value]
 
 
 def refused(payloads: PayloadStore, changes: dict[str, Any]) -> None:
-    with pytest.raises(PayloadGone) as gone:
-        payloads.whole({"a": pointer(**changes)}, OWNER)
-    assert str(gone.value) == "What a pointer points to is not there"
+    with pytest.raises(PayloadNotFound) as gone:
+        payloads.resolve({"a": pointer(**changes)}, PREFIX)
+    assert str(gone.value) == "A payload pointer points to nothing"
     assert SECRET not in "".join(traceback.format_exception(gone.value))
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"key": f"{OWNER}/{'b' * 32}"},
+        {"key": f"{PREFIX}/{'b' * 32}"},
         {"size": 12},
         {"size": 8},
         {"offset": 9, "size": 2},
         {"offset": 100},
-        {"offset": MOST - 1},
-        {"size": MOST_WHOLE},
+        {"offset": MAX_OBJECT_BYTES - 1},
+        {"size": MAX_RESOLVED_BYTES},
         {"offset": 10, "size": 1},
     ],
     ids=str,
 )
-def test_a_pointer_into_the_owner_s_folder_to_what_is_not_there_fails(
+def test_a_pointer_under_the_task_s_prefix_to_a_missing_object_fails(
     payloads: PayloadStore, changes: dict[str, Any]
 ) -> None:
     """For this task alone, and without a word of what is there."""
@@ -351,17 +356,17 @@ def test_a_pointer_into_the_owner_s_folder_to_what_is_not_there_fails(
 @pytest.mark.parametrize(
     "changes",
     [
-        {"key": f"{OWNER}/../{'a' * 29}"},
-        {"key": f"{OWNER}/{'a' * 31}"},
-        {"key": f"{OWNER}/{'a' * 33}"},
-        {"key": f"{OWNER}/{'A' * 32}"},
-        {"key": f"{OWNER}/{'a' * 32}/"},
-        {"key": f"{OWNER}/"},
+        {"key": f"{PREFIX}/../{'a' * 29}"},
+        {"key": f"{PREFIX}/{'a' * 31}"},
+        {"key": f"{PREFIX}/{'a' * 33}"},
+        {"key": f"{PREFIX}/{'A' * 32}"},
+        {"key": f"{PREFIX}/{'a' * 32}/"},
+        {"key": f"{PREFIX}/"},
         {"offset": -1},
-        {"offset": MOST},
+        {"offset": MAX_OBJECT_BYTES},
         {"size": 0},
         {"size": -4},
-        {"size": MOST},
+        {"size": MAX_OBJECT_BYTES},
     ],
     ids=str,
 )
@@ -375,8 +380,8 @@ def test_a_pointer_to_what_cannot_be_there_costs_no_call(
 @pytest.mark.parametrize(
     ("code", "raised"),
     [
-        ("NoSuchKey", PayloadGone),
-        ("InvalidRange", PayloadGone),
+        ("NoSuchKey", PayloadNotFound),
+        ("InvalidRange", PayloadNotFound),
         ("AccessDenied", ClientError),
         ("KMS.DisabledException", ClientError),
         ("SlowDown", ClientError),
@@ -385,7 +390,7 @@ def test_a_pointer_to_what_cannot_be_there_costs_no_call(
     ],
 )
 @pytest.mark.parametrize("way", ["whole", "text"])
-def test_what_is_gone_is_told_from_what_cannot_be_read_now(
+def test_a_missing_payload_is_told_from_one_that_cannot_be_read_now(
     payloads: PayloadStore, calls: Calls, code: str, raised: type[Exception], way: str
 ) -> None:
     """Permissions can be mended: what is denied is not given up, though S3 denies a missing key,
@@ -395,22 +400,22 @@ def test_what_is_gone_is_told_from_what_cannot_be_read_now(
         raise ClientError({"Error": {"Code": code, "Message": SECRET}}, "GetObject")
 
     calls.instead["get_object"] = refuse
-    payload = PayloadPointer(f"{OWNER}/{'a' * 32}", 0, 5)
+    payload = PayloadPointer(f"{PREFIX}/{'a' * 32}", 0, 5)
     read: Callable[[], Any] = {
-        "whole": lambda: payloads.whole(payload.as_json(), OWNER),
-        "text": lambda: payloads.text(payload),
+        "whole": lambda: payloads.resolve(payload.as_json(), PREFIX),
+        "text": lambda: payloads.get(payload),
     }[way]
     with pytest.raises(raised) as error:
         read()
-    if raised is PayloadGone:
+    if raised is PayloadNotFound:
         assert SECRET not in "".join(traceback.format_exception(error.value))
 
 
 def test_an_object_that_is_shorter_than_it_was_is_gone(payloads: PayloadStore) -> None:
-    payload = payloads.put(OWNER, "[1]")
+    payload = payloads.put(PREFIX, "[1]")
     store("[1", payload.key)
-    with pytest.raises(PayloadGone):
-        payloads.text(payload)
+    with pytest.raises(PayloadNotFound):
+        payloads.get(payload)
 
 
 def test_an_answer_that_is_longer_than_its_range_is_none(
@@ -418,8 +423,8 @@ def test_an_answer_that_is_longer_than_its_range_is_none(
 ) -> None:
     """What does not know ranges answers with the whole object."""
     calls.instead["get_object"] = lambda **_: {"Body": BytesIO(b'"abc" and more')}
-    with pytest.raises(PayloadGone):
-        payloads.text(PayloadPointer(f"{OWNER}/{'a' * 32}", 0, 5))
+    with pytest.raises(PayloadNotFound):
+        payloads.get(PayloadPointer(f"{PREFIX}/{'a' * 32}", 0, 5))
 
 
 # links
@@ -447,7 +452,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
         ("cn-north-1", "s3.cn-north-1.amazonaws.com.cn"),
     ],
 )
-def test_a_link_leads_to_the_region_that_it_is_signed_for(
+def test_a_presigned_url_leads_to_the_region_that_it_is_signed_for(
     monkeypatch: pytest.MonkeyPatch, region: str, host: str
 ) -> None:
     """By version 4: version 2 does not do for objects that a KMS key encrypts. At the host without
@@ -457,11 +462,11 @@ def test_a_link_leads_to_the_region_that_it_is_signed_for(
     """
     monkeypatch.setenv("AWS_DEFAULT_REGION", region)
     payloads = PayloadStore(lambda: aws_client("s3", S3_CONFIG), PAYLOADS)
-    link = payloads.link(PayloadPointer(f"{OWNER}/{'a' * 32}", 0, 5), 3600)
+    link = payloads.presigned_url(PayloadPointer(f"{PREFIX}/{'a' * 32}", 0, 5), 3600)
     url = urllib.parse.urlsplit(link)
     query = dict(urllib.parse.parse_qsl(url.query))
     assert (url.scheme, url.netloc) == ("https", f"{PAYLOADS}.{host}")
-    assert url.path == f"/{OWNER}/{'a' * 32}"
+    assert url.path == f"/{PREFIX}/{'a' * 32}"
     assert query["X-Amz-Algorithm"] == "AWS4-HMAC-SHA256"
     assert query["X-Amz-Expires"] == "3600"
     assert f"/{region}/s3/" in query["X-Amz-Credential"]
@@ -473,5 +478,5 @@ def test_an_emulator_s_bucket_is_part_of_the_path(monkeypatch: pytest.MonkeyPatc
     """Its names do not resolve."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
     payloads = PayloadStore(lambda: aws_client("s3", S3_CONFIG), PAYLOADS)
-    link = payloads.link(PayloadPointer(f"{OWNER}/{'a' * 32}", 0, 5), 60)
-    assert link.startswith(f"http://127.0.0.1:4566/{PAYLOADS}/{OWNER}/")
+    link = payloads.presigned_url(PayloadPointer(f"{PREFIX}/{'a' * 32}", 0, 5), 60)
+    assert link.startswith(f"http://127.0.0.1:4566/{PAYLOADS}/{PREFIX}/")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tasks.payloads.pointer import POINTER, owner_of
+from mcp_tasks.payloads.pointer import POINTER, payload_prefix
 from mcp_tasks.payloads.s3_store import PayloadStore
 from mcp_tasks.tasks.task import Task, now_ms
 from mcp_tasks.workflows.ask import ask
@@ -21,7 +21,7 @@ from tests.unit.support.states import States
 TEXT: Final = {"type": "object", "properties": {"text": {"type": "string"}}}
 LARGE: Final = {"action": "accept", "content": {"text": "x" * 20_000}}
 SMALL: Final = {"action": "accept", "content": {"text": "x"}}
-OWNER: Final = owner_of("count", f"c1-{'0' * 32}")
+PREFIX: Final = payload_prefix("count", f"c1-{'0' * 32}")
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_what_is_large_in_an_answer_is_stored_where_answers_are_put_together(
     assert output["page"]["action"] == "accept"
     assert POINTER in output["page"]["content"]["text"]
     payloads = stack.deployment.payloads
-    assert payloads.whole(output, owner_of(task.tool, task.task_id)) == {"page": LARGE}
+    assert payloads.resolve(output, payload_prefix(task.tool, task.task_id)) == {"page": LARGE}
 
 
 def test_an_answer_that_cannot_be_stored_at_the_moment_is_passed_on_later(
@@ -114,8 +114,8 @@ def test_an_answer_that_cannot_be_stored_at_the_moment_is_passed_on_later(
 def test_few_answers_are_carried_as_they_are(payloads: PayloadStore, aws: Calls) -> None:
     answers = {"a": {"action": "accept", "content": {"text": "x" * (ANSWERS_ROOM - 100)}}}
     event = {"answers": answers}
-    assert answers_so_far(event, payloads, OWNER) == answers
-    assert answers_carried(event, answers, payloads, OWNER) == {}
+    assert answers_so_far(event, payloads, PREFIX) == answers
+    assert answers_carried(event, answers, payloads, PREFIX) == {}
     assert aws.clients == []
 
 
@@ -123,19 +123,19 @@ def test_many_answers_are_stored_and_come_back_with_those_that_follow(
     payloads: PayloadStore,
 ) -> None:
     answers = {f"a{n}": LARGE for n in range(3)}
-    carried = answers_carried({"answers": answers}, answers, payloads, OWNER)
+    carried = answers_carried({"answers": answers}, answers, payloads, PREFIX)
     assert POINTER in carried["earlier"]
     event = {**carried, "answers": {"a3": SMALL}}
-    assert answers_so_far(event, payloads, OWNER) == {**answers, "a3": SMALL}
+    assert answers_so_far(event, payloads, PREFIX) == {**answers, "a3": SMALL}
 
 
 def test_what_is_stored_is_not_stored_again_for_a_small_answer(
     payloads: PayloadStore, aws: Calls
 ) -> None:
     answers = {f"a{n}": LARGE for n in range(3)}
-    event = {**answers_carried({"answers": answers}, answers, payloads, OWNER)}
+    event = {**answers_carried({"answers": answers}, answers, payloads, PREFIX)}
     event["answers"] = {"a3": SMALL}
-    assert answers_carried(event, {**answers, "a3": SMALL}, payloads, OWNER) == {}
+    assert answers_carried(event, {**answers, "a3": SMALL}, payloads, PREFIX) == {}
     assert aws.operations == ["put_object"]
 
 
@@ -144,5 +144,5 @@ def test_a_definition_that_is_older_tells_of_no_earlier_answers(
     payloads: PayloadStore, event: dict[str, Any]
 ) -> None:
     """Executions keep the definition that they began with."""
-    assert answers_so_far(event, payloads, OWNER) == {}
-    assert answers_carried(event, {}, payloads, OWNER) == {}
+    assert answers_so_far(event, payloads, PREFIX) == {}
+    assert answers_carried(event, {}, payloads, PREFIX) == {}

@@ -332,7 +332,7 @@ def result_of(rows: TaskTable, payloads: PayloadStore) -> dict[str, Any]:
     if task.result_payload is None:
         assert task.result is not None
         return task.result
-    result: dict[str, Any] = json.loads(payloads.text(task.result_payload))
+    result: dict[str, Any] = json.loads(payloads.get(task.result_payload))
     return result
 
 
@@ -366,7 +366,7 @@ def test_what_a_workflow_stored_is_whole_in_its_result(
     """Its output is checked against its tool's type as if it had never been in S3."""
     rows.create(task_of("orders"))
     output = {"few": [1], "many": ["x" * 1000] * 1000}
-    fitted = payloads.fit(output, 10_000, f"orders/{ID}")
+    fitted = payloads.offload(output, 10_000, f"orders/{ID}")
     assert len(json.dumps(fitted)) < 10_000
     assert run(succeeded(fitted), "orders") is Status.COMPLETED
     assert result_of(rows, payloads)["structuredContent"] == output
@@ -407,7 +407,7 @@ def test_a_busy_s3_leaves_the_task_for_another_attempt(
     rows: TaskTable, run: Run, payloads: PayloadStore, aws: Calls, operation: str
 ) -> None:
     rows.create(task_of("orders"))
-    fitted = payloads.fit({"text": "x" * 400_000}, 10_000, f"orders/{ID}")
+    fitted = payloads.offload({"text": "x" * 400_000}, 10_000, f"orders/{ID}")
     aws.instead[operation] = refusing("s3", "SlowDown")
     before = raw_rows()
     with pytest.raises(ClientError, match="SlowDown"):

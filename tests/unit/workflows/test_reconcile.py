@@ -155,7 +155,7 @@ def test_a_large_result_that_nobody_heard_of_is_stored(world: World) -> None:
     assert world.look() is Found.FINISHED
     stored = world.row.result_payload
     assert stored is not None
-    assert json.loads(world.payloads.text(stored)) == result
+    assert json.loads(world.payloads.get(stored)) == result
 
 
 def test_an_end_that_cannot_be_seen_yet_is_written_by_the_next_look(world: World) -> None:

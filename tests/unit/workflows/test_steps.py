@@ -18,7 +18,7 @@ from mcp_tasks import (
     tool,
     workflow_tool,
 )
-from mcp_tasks.payloads.pointer import owner_of, pointer_of
+from mcp_tasks.payloads.pointer import payload_prefix, pointer_of
 from mcp_tasks.payloads.s3_store import PayloadStore
 from mcp_tasks.registry.context import InputRequired, TaskCancelled
 from mcp_tasks.registry.schema import InvalidArguments
@@ -120,7 +120,7 @@ def test_arguments_are_checked_again_before_a_function_runs() -> None:
         run_function(declared(double), {"number": "4"}, TaskContext())
 
 
-OWNER: Final = owner_of("repeat", ID)
+PREFIX: Final = payload_prefix("repeat", ID)
 
 
 def repeat(text: str, times: int) -> str:
@@ -135,7 +135,7 @@ def test_a_small_result_goes_through_step_functions(
     """Which counts bytes, and may be handed escapes."""
     longest = RESULT_ROOM // len(json.dumps(text)) - 30
     output = run_function(declared(repeat), {"text": text, "times": longest}, TaskContext())
-    assert result_carried(output, payloads, OWNER) is output
+    assert result_carried(output, payloads, PREFIX) is output
     assert aws.clients == []
 
 
@@ -145,32 +145,32 @@ def test_a_large_result_is_stored_as_it_is(
 ) -> None:
     """The whole CallToolResult: nobody has to load it before its client asks for it."""
     output = run_function(declared(repeat), {"text": text, "times": times}, TaskContext())
-    carried = result_carried(output, payloads, OWNER)
+    carried = result_carried(output, payloads, PREFIX)
     payload = pointer_of(carried["result"])
     assert payload is not None
     assert carried == {"result": payload.as_json()}
-    assert payload.key.startswith(f"{OWNER}/")
-    assert json.loads(payloads.text(payload)) == output["result"]
+    assert payload.key.startswith(f"{PREFIX}/")
+    assert json.loads(payloads.get(payload)) == output["result"]
     assert aws.operations == ["put_object", "get_object"], "and its size says all of it"
 
 
 def test_a_question_is_never_stored(payloads: PayloadStore, aws: Calls) -> None:
     """The function that asks reads no payloads."""
     output = {"ask": {"page": {"message": "x" * 300_000, "url": "https://a.example"}}}
-    assert result_carried(output, payloads, OWNER) is output
+    assert result_carried(output, payloads, PREFIX) is output
     assert aws.clients == []
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 def test_a_result_that_is_no_json_is_refused(payloads: PayloadStore, number: float) -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
-        result_carried({"result": {"structuredContent": number}}, payloads, OWNER)
+        result_carried({"result": {"structuredContent": number}}, payloads, PREFIX)
 
 
 def test_half_of_a_surrogate_pair_is_refused(payloads: PayloadStore) -> None:
     """No answer could carry it; and the runtime would end for it."""
     with pytest.raises(UnicodeEncodeError):
-        result_carried({"result": {"content": ["\ud83d"]}}, payloads, OWNER)
+        result_carried({"result": {"content": ["\ud83d"]}}, payloads, PREFIX)
 
 
 # workflow tools

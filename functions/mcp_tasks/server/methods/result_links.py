@@ -13,7 +13,7 @@ from typing import Any, Final
 from aws_lambda_powertools import Logger
 
 from ...payloads.pointer import PayloadPointer
-from ...payloads.s3_store import PayloadGone, PayloadStore
+from ...payloads.s3_store import PayloadNotFound, PayloadStore
 from ...tasks.task import Task, iso
 from ..response_channel import MOST_CARRIED, carried_size
 
@@ -43,7 +43,7 @@ class ResultLinks:
             return task
         try:
             return replace(task, result=self._whole(stored, most) or self._link(task, stored, now))
-        except PayloadGone:
+        except PayloadNotFound:
             from ...registry.results import error_result
 
             logger.error("A result is not there any more", task_id=task.task_id)
@@ -52,7 +52,7 @@ class ResultLinks:
     def _whole(self, stored: PayloadPointer, most: int) -> dict[str, Any] | None:
         if stored.size > most:
             return None
-        result: dict[str, Any] = json.loads(self.payloads.text(stored))
+        result: dict[str, Any] = json.loads(self.payloads.get(stored))
         return result if carried_size(json.dumps(result)) <= most else None
 
     def _link(self, task: Task, stored: PayloadPointer, now: int) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class ResultLinks:
                 {"type": "text", "text": text},
                 {
                     "type": "resource_link",
-                    "uri": self.payloads.link(stored, seconds),
+                    "uri": self.payloads.presigned_url(stored, seconds),
                     "name": "result.json",
                     "description": "The whole CallToolResult",
                     "mimeType": "application/json",

@@ -25,7 +25,7 @@ from aws_lambda_powertools import Logger
 from ...audit import audit
 from ...aws.errors import error_code, is_transient, outcome_unknown
 from ...limits import Limits
-from ...payloads.pointer import owner_of, pointer_of
+from ...payloads.pointer import payload_prefix, pointer_of
 from ...payloads.s3_store import PayloadStore
 from ...protocol.errors import (
     ErrorCode,
@@ -257,7 +257,7 @@ class TaskCreation:
             ours = {name: value.pop(name) for name in OURS[entry.kind] if name in value}
             room = max(0, INPUT_ROOM - len(_text(ours)))
             try:
-                stored = self.payloads.fit(value, room, owner_of(task.tool, task.task_id))
+                stored = self.payloads.offload(value, room, payload_prefix(task.tool, task.task_id))
             except Exception as fault:
                 if not is_transient(fault):
                     raise

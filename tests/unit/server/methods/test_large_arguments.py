@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tasks.payloads.pointer import POINTER, PayloadPointer, owner_of
+from mcp_tasks.payloads.pointer import POINTER, PayloadPointer, payload_prefix
 from mcp_tasks.payloads.s3_store import PayloadStore
 from mcp_tasks.server.methods.task_creation import INPUT_ROOM, MAX_INPUT
 from tests.unit.support.aws import CALLERS, raw_rows, real, refusing
@@ -55,7 +55,7 @@ def test_a_functions_large_arguments_reach_its_worker_whole(
     assert found["arguments"]["title"] == "few", "what is small stays in its place"
     assert found["arguments"]["rows"][1] == "small"
     assert LARGE not in json.dumps(found)
-    whole = payloads.whole(found, owner_of("anything", task_id))
+    whole = payloads.resolve(found, payload_prefix("anything", task_id))
     assert whole["arguments"] == {**arguments, "story": "a"}
 
 
@@ -66,7 +66,7 @@ def test_a_workflows_large_arguments_reach_its_steps_whole(
     found = input_of(stack, task_id)
     assert found.keys() == {"text", "_meta"}
     assert found["text"].keys() == {POINTER}
-    assert payloads.whole(found, owner_of("review", task_id))["text"] == LARGE
+    assert payloads.resolve(found, payload_prefix("review", task_id))["text"] == LARGE
 
 
 def test_what_state_machines_read_themselves_stays_in_its_place(stack: Stack) -> None:
@@ -121,7 +121,7 @@ def many(count: int) -> dict[str, str]:
 
 def test_a_function_gets_any_number_of_arguments(stack: Stack, payloads: PayloadStore) -> None:
     task_id = stack.created("anything", many(6_000))
-    whole = payloads.whole(input_of(stack, task_id), owner_of("anything", task_id))
+    whole = payloads.resolve(input_of(stack, task_id), payload_prefix("anything", task_id))
     assert whole["arguments"] == many(6_000)
 
 
@@ -139,7 +139,7 @@ def test_a_workflow_gets_as_many_arguments_as_an_execution_takes(
     """Each has to be there by its name, for its states: one pointer to all of them helps none."""
     task_id = workflow.created("anything", many(2_500))
     (row,) = raw_rows()
-    whole = payloads.whole(json.loads(row["input"]["S"]), owner_of("anything", task_id))
+    whole = payloads.resolve(json.loads(row["input"]["S"]), payload_prefix("anything", task_id))
     assert whole == {**many(2_500), "_meta": {"schema": 2}}
     assert len(row["input"]["S"]) > INPUT_ROOM
 
@@ -190,7 +190,7 @@ def test_an_argument_that_looks_like_a_pointer_is_an_argument(
     """Clients know no keys; one who guesses gets what it has sent."""
     guessed = PayloadPointer(f"anything/c1-{'0' * 32}/{'0' * 32}", 0, 9).as_json()
     task_id = stack.created("anything", {"guessed": guessed, "story": LARGE})
-    whole = payloads.whole(input_of(stack, task_id), owner_of("anything", task_id))
+    whole = payloads.resolve(input_of(stack, task_id), payload_prefix("anything", task_id))
     assert whole["arguments"] == {"guessed": guessed, "story": LARGE}
 
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from mcp_tasks.payloads.pointer import PayloadPointer, owner_of
+from mcp_tasks.payloads.pointer import PayloadPointer, payload_prefix
 from mcp_tasks.payloads.s3_store import PayloadStore
 from mcp_tasks.server.http.api_gateway import to_api_gateway
 from mcp_tasks.server.methods.result_links import LONGEST_LINK_S, POLLED, ResultLinks
@@ -51,7 +51,7 @@ def result_of(size: int, letter: str = "x") -> dict[str, Any]:
 
 def stored(payloads: PayloadStore, result: Any, **changes: Any) -> Task:
     """A task with a result in S3."""
-    payload = payloads.put(owner_of("count", ID), json.dumps(result))
+    payload = payloads.put(payload_prefix("count", ID), json.dumps(result))
     return a_task(status=Status.COMPLETED, reconcile_at=None, result_payload=payload, **changes)
 
 
@@ -97,7 +97,7 @@ def test_what_a_worker_stored_in_utf8_is_measured_as_it_is_carried(
     result = result_of(50_001, "ж")
     text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
     assert len(text.encode()) < 20_000
-    payload = payloads.put(owner_of("count", ID), text)
+    payload = payloads.put(payload_prefix("count", ID), text)
     task = a_task(status=Status.COMPLETED, result_payload=payload)
     assert results.of(task, NOW, 50_001).result == result
     assert link_in(results.of(task, NOW, 50_000).result)
@@ -132,7 +132,7 @@ def test_a_link_leads_to_the_whole_result(results: ResultLinks, payloads: Payloa
         "size": size,
     }
     assert urlsplit(link["uri"]).path.endswith(task.result_payload.key)
-    assert json.loads(payloads.text(task.result_payload)) == result
+    assert json.loads(payloads.get(task.result_payload)) == result
     assert str(size) in text["text"]
     assert "2023-11-14T23:13:20.000Z" in text["text"], "until when it can be asked for"
 
@@ -167,7 +167,7 @@ def test_each_answer_has_a_link_of_its_own(results: ResultLinks, payloads: Paylo
 
 def gone() -> Task:
     """A task whose result was removed."""
-    payload = PayloadPointer(f"{owner_of('count', ID)}/{'0' * 32}", 0, 9)
+    payload = PayloadPointer(f"{payload_prefix('count', ID)}/{'0' * 32}", 0, 9)
     return a_task(status=Status.COMPLETED, reconcile_at=None, result_payload=payload)
 
 
@@ -190,7 +190,7 @@ def test_a_busy_s3_is_not_taken_for_a_result_that_is_gone(results: ResultLinks, 
 def completed(stack: Stack, result: Any) -> str:
     """A task that has ended with a result that is in S3."""
     task_id = stack.created("count", {"upto": 3})
-    payload = stack.deployment.payloads.put(owner_of("count", task_id), json.dumps(result))
+    payload = stack.deployment.payloads.put(payload_prefix("count", task_id), json.dumps(result))
     stack.deployment.task_table.complete(task_id, payload, now_ms())
     stack.calls.forget()
     stack.serve()

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from mcp_tasks.notifications.changes import MAX_BYTES, Change, change_to, fitting, read_change
-from mcp_tasks.payloads.pointer import PayloadPointer, owner_of
+from mcp_tasks.payloads.pointer import PayloadPointer, payload_prefix
 from mcp_tasks.payloads.s3_store import PayloadStore
 from mcp_tasks.server.methods.result_links import LISTENED
 from mcp_tasks.server.methods.task_wire_format import detailed_task
@@ -78,7 +78,7 @@ class Listened:
 
     def end(self, task_id: str, result: Any = RESULT) -> None:
         """It ends with a result that is in S3."""
-        stored = self.payloads.put(owner_of("count", task_id), json.dumps(result))
+        stored = self.payloads.put(payload_prefix("count", task_id), json.dumps(result))
         self.stack.deployment.task_table.complete(task_id, stored, self.time.now)
         self.push.run()
 
@@ -154,7 +154,7 @@ def test_no_more_results_are_loaded_than_are_told(listened: Listened) -> None:
 def test_a_result_that_is_gone_ends_no_listen(listened: Listened) -> None:
     """The other tasks have nothing to do with it."""
     lost, well = listened.task(), listened.task()
-    gone = PayloadPointer(f"{owner_of('count', lost)}/{'0' * 32}", 0, 9)
+    gone = PayloadPointer(f"{payload_prefix('count', lost)}/{'0' * 32}", 0, 9)
     listened.stack.deployment.task_table.complete(lost, gone, listened.time.now)
     listened.end(well)
     heard = listened.heard(listened.stack.listen([lost, well]))

@@ -303,7 +303,7 @@ def test_a_poll_waits_for_step_functions_and_s3_for_a_moment_only(
     with suppress(Exception):
         repair.executions.waits("token")
     with suppress(ReadTimeoutError):
-        repair.payloads.text(PayloadPointer(f"count/{ID}/{'0' * 32}", 0, 9))
+        repair.payloads.get(PayloadPointer(f"count/{ID}/{'0' * 32}", 0, 9))
     config = made[service]
     attempts = config.retries["total_max_attempts"]
     assert attempts * (config.connect_timeout + config.read_timeout) <= 5
