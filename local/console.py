@@ -1,4 +1,4 @@
-"""What the commands print: one line per thing done, with the time it took."""
+"""Print what the commands do, one line for each step, and run other programs."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-TAIL = 25
-"""How many lines of a failed command's output are shown."""
+SHOWN_LINES = 25
+"""How many of the last lines of a failed program's output are shown."""
 
 
 class CommandError(Exception):
-    """A step failed; the message says what, why, and what to do."""
+    """A step failed. The message says which, why, and what to do about it."""
 
 
 def say(text: str) -> None:
-    """Print a line at once, also into a pipe."""
+    """Print a line and flush it, so that it shows at once in a pipe, too."""
     print(text, flush=True)
 
 
 @contextmanager
 def step(what: str) -> Iterator[None]:
-    """Announce a step that may take long, and tell how long it took."""
+    """Print that a step begins, and at its end how long it took."""
     say(f"  ... {what}")
     start = time.monotonic()
     yield
@@ -38,9 +38,9 @@ def run(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> str:
-    """Run a command and return its output.
+    """Run a program and return its output.
 
-    Raises CommandError with the end of its output, and with `remedy`, when it fails.
+    Raises CommandError with the end of the output and with `remedy` when the program fails.
     """
     try:
         done = subprocess.run(
@@ -56,13 +56,13 @@ def run(
     except OSError as error:
         raise CommandError(f"cannot run {command[0]}: {error}\n{remedy}") from None
     if done.returncode:
-        tail = "\n".join(done.stdout.strip().splitlines()[-TAIL:])
+        tail = "\n".join(done.stdout.strip().splitlines()[-SHOWN_LINES:])
         line = " ".join(str(part) for part in command)
         raise CommandError(f"{line}\nended with {done.returncode}:\n{tail}\n{remedy}")
     return done.stdout
 
 
 def fail(message: object) -> int:
-    """Print an error; returns the exit code for it."""
+    """Print an error to standard error. Returns the exit code, 1."""
     print(f"error: {message}", file=sys.stderr, flush=True)
     return 1

@@ -1,4 +1,4 @@
-"""Deploy the stack to an emulator with the real CDK. Standard library only."""
+"""Deploy the stack to an emulator with the CDK's command line. Standard library only."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from threading import Lock
 from .console import run, step
 from .emulator import ACCOUNT, REGION, Emulator
 from .environment import ROOT, STATE, tool_environment
-from .proxy_event import STAGE
+
+STAGE = "v1"
+"""The stage of the stack's REST API."""
+
+API_ID_TAG = "ms-custom-id"
+"""The emulator gives a REST API the id that this tag names."""
 
 _bootstrapping = Lock()
 
 
-API_ID_TAG = "ms-custom-id"
-"""The emulator takes it for the id of an API that it makes."""
-
-
 @dataclass(frozen=True, slots=True)
 class LocalStack:
-    """A stack on an emulator."""
+    """A stack that is deployed to an emulator."""
 
     emulator: Emulator
     name: str
@@ -37,17 +38,17 @@ class LocalStack:
 
     @property
     def folder(self) -> Path:
-        """What the deployment left on this machine: `outputs.json`, and the assembly, `cdk.out`."""
+        """The deployment's files on this machine: `outputs.json` and the assembly, `cdk.out`."""
         return _folder(self.emulator, self.name)
 
 
 def endpoint(emulator: Emulator, api_id: str) -> str:
-    """Where an emulator's API is."""
+    """The MCP endpoint of a REST API on an emulator."""
     return f"{emulator.url}/_aws/execute-api/{api_id}/{STAGE}/mcp"
 
 
 def stack_name() -> str:
-    """What the stack is called, where no other name is given: `stack` of server.toml."""
+    """The stack's name where no other is given: `stack` in server.toml."""
     name: str = tomllib.loads((ROOT / "server.toml").read_text(encoding="utf-8"))["stack"]
     return name
 
@@ -58,12 +59,12 @@ def deploy(
     name: str | None = None,
     context: dict[str, str] | None = None,
 ) -> LocalStack:
-    """Synthesize and deploy. The emulator is prepared for the CDK at the same time.
+    """Synthesize the stack and deploy it. `context` are further options of `infra/app.py`.
 
-    The API gets an id that is known before it is there, so that the stack can know its URL here
-    (`-c url=`): clients compare it with the one that the metadata of `-c auth=oauth` names.
+    The API's id is chosen here, so that the stack can be given its own URL (`-c url=`): clients
+    compare it with the URL in the metadata of `auth=oauth`.
 
-    Raises CommandError with the CDK's own words.
+    Raises CommandError with the CDK's output.
     """
     name = name or stack_name()
     folder = _folder(emulator, name)
@@ -71,23 +72,18 @@ def deploy(
     environment = {**tool_environment(), **emulator.environment}
     outputs, assembly = folder / "outputs.json", folder / "cdk.out"
     api_id = hashlib.sha256(name.encode()).hexdigest()[:8]
-    choices = {"profile": "local", "tools": str(tools), "stack": name}
-    choices |= {"url": endpoint(emulator, api_id), **(context or {})}
-    arguments = [part for key, value in choices.items() for part in ("-c", f"{key}={value}")]
+    options = {"profile": "local", "tools": str(tools), "stack": name}
+    options |= {"url": endpoint(emulator, api_id), **(context or {})}
     with step(f"deploying {tools.relative_to(ROOT) if tools.is_relative_to(ROOT) else tools}"):
+        # The emulator is prepared for the CDK while the stack is synthesized.
         with ThreadPoolExecutor() as pool:
             bootstrapped = pool.submit(_bootstrap, emulator)
-            run(
-                ["cdk", "synth", "--quiet", "--output", assembly, *arguments],
-                env=environment,
-                cwd=ROOT,
-                remedy="Mend what the message names, and run the command again.",
-            )
+            _synthesize(assembly, options, environment)
             bootstrapped.result()
         run(
             [
                 *("cdk", "deploy", name, "--app", assembly, "--outputs-file", outputs),
-                # A tag of the stack's, which CloudFormation gives to all that is in it.
+                # CloudFormation gives the stack's tags to all of its resources.
                 *("--tags", f"{API_ID_TAG}={api_id}"),
             ],
             env=environment,
@@ -97,8 +93,18 @@ def deploy(
     return find(emulator, name)
 
 
+def _synthesize(assembly: Path, options: dict[str, str], environment: dict[str, str]) -> None:
+    context = [part for key, value in options.items() for part in ("-c", f"{key}={value}")]
+    run(
+        ["cdk", "synth", "--quiet", "--output", assembly, *context],
+        env=environment,
+        cwd=ROOT,
+        remedy="Fix what the message names, and run the command again.",
+    )
+
+
 def find(emulator: Emulator, name: str) -> LocalStack:
-    """A stack that was deployed to an emulator."""
+    """Read the outputs of a stack that was deployed to an emulator before."""
     outputs = json.loads((_folder(emulator, name) / "outputs.json").read_text())
     return LocalStack(emulator, name, outputs[name])
 
@@ -108,7 +114,7 @@ def _folder(emulator: Emulator, name: str) -> Path:
 
 
 def _bootstrap(emulator: Emulator) -> None:
-    """Prepare an emulator for the CDK, once."""
+    """Prepare an emulator for the CDK, unless that was done before."""
     with _bootstrapping:
         done = STATE / emulator.name / f"bootstrapped-{emulator.pid}"
         if done.exists():
@@ -116,7 +122,7 @@ def _bootstrap(emulator: Emulator) -> None:
         run(
             ["cdk", "bootstrap", f"aws://{ACCOUNT}/{REGION}"],
             env={**tool_environment(), **emulator.environment},
-            cwd=done.parent,  # where no cdk.json makes it synthesize the app first
+            cwd=done.parent,  # not the root: its cdk.json would make `bootstrap` synthesize the app
             remedy="The CDK could not prepare the emulator; `make down` and try again.",
         )
         done.touch()

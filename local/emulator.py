@@ -1,4 +1,7 @@
-"""MiniStack, an AWS emulator: one process on one port of 127.0.0.1. Standard library only."""
+"""Start, find and stop MiniStack, an AWS emulator: one process on one port of 127.0.0.1.
+
+Standard library only: the commands run before anything is installed.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,11 @@ from .console import CommandError
 from .environment import EMULATOR_VENV, STATE
 from .processes import runs
 
-PROGRAM = Path(__file__).with_name("ministack_as_aws.py")
+PROGRAM = Path(__file__).with_name("ministack_patches.py")
 START_SECONDS = 60
 STOP_SECONDS = 10
 _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
-"""The emulators that this process started, which it has to wait for when they end."""
+"""The emulators that this process started, by process id. It has to wait for their end."""
 
 ACCOUNT = "000000000000"
 REGION = "us-east-1"
@@ -31,7 +34,7 @@ REGION = "us-east-1"
 
 @dataclass(frozen=True, slots=True)
 class Emulator:
-    """A running emulator. Its state and its log are in `.local/<name>/`."""
+    """A running emulator. Its state file and its log are in `.local/<name>/`."""
 
     name: str
     pid: int
@@ -39,12 +42,12 @@ class Emulator:
 
     @property
     def url(self) -> str:
-        """Where AWS's APIs are."""
+        """The endpoint of all AWS APIs."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def environment(self) -> dict[str, str]:
-        """What makes AWS's tools and SDKs talk to it, and to no account of the caller's."""
+        """The variables that make AWS's tools and SDKs call the emulator and no AWS account."""
         return {
             "AWS_ENDPOINT_URL": self.url,
             "AWS_ACCESS_KEY_ID": "test",
@@ -54,11 +57,11 @@ class Emulator:
         }
 
     def alive(self) -> bool:
-        """Whether the process that was started still answers."""
-        return _is_emulator(self.pid) and _healthy(self.port)
+        """Whether the process still runs and answers."""
+        return _is_emulator(self.pid) and _is_healthy(self.port)
 
     def stop(self) -> None:
-        """Stop the process and its workers, and forget it."""
+        """Stop the process and its workers, and delete its state file and temporary files."""
         child = _CHILDREN.pop(self.pid, None)
         if child is not None or _is_emulator(self.pid):
             os.kill(self.pid, signal.SIGTERM)
@@ -67,7 +70,7 @@ class Emulator:
                 if time.monotonic() > deadline:
                     os.killpg(self.pid, signal.SIGKILL)
                 time.sleep(0.05)
-            # A worker that is busy would go on for a while; they are of its process group.
+            # Busy workers outlive the emulator for a while. They are in its process group.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
         _state_file(self.name).unlink(missing_ok=True)
@@ -78,9 +81,9 @@ class Emulator:
 
 
 def start(name: str, port: int | None = None) -> Emulator:
-    """Start an emulator and wait until it answers; one of that name that runs is kept.
+    """Start an emulator and wait until it answers. An emulator of that name that runs is kept.
 
-    Raises CommandError when it does not come up, or runs on another port than asked for.
+    Raises CommandError when the emulator does not start, or runs already on another port.
     """
     running = find(name)
     if running is not None:
@@ -93,25 +96,44 @@ def start(name: str, port: int | None = None) -> Emulator:
     folder.mkdir(parents=True, exist_ok=True)
     port = port or free_port()
     log = folder / "emulator.log"
-    environment = {
-        key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "PYTHON"))
-    }
-    # It leaves the code of every worker behind, of 60 MB each.
+    # Earlier emulators leave each worker's code behind, 60 MB each.
     temporary = _temporary(name)
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
-    environment |= {
+    process = _start_process(folder, log, _process_environment(port, temporary))
+    emulator = Emulator(name, process.pid, port)
+    _state_file(name).write_text(json.dumps({"pid": process.pid, "port": port}))
+    deadline = time.monotonic() + START_SECONDS
+    while not _is_healthy(port):
+        if process.poll() is not None or time.monotonic() > deadline:
+            emulator.stop()
+            tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
+            raise CommandError(f"the emulator did not start on port {port}; its log ends:\n{tail}")
+        time.sleep(0.05)
+    return emulator
+
+
+def _process_environment(port: int, temporary: Path) -> dict[str, str]:
+    """MiniStack's configuration, and the caller's environment without its AWS account."""
+    inherited = {
+        key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "PYTHON"))
+    }
+    return inherited | {
         "TMPDIR": str(temporary),
         "GATEWAY_PORT": str(port),
         "BIND_HOST": "127.0.0.1",
         "IOT_MTLS_ENABLED": "0",
-        # Functions may do what their roles allow, as on AWS. Its own credentials are root's.
+        # Check permissions: a function may do what its role allows. The emulator's own
+        # credentials are the root user's.
         "AUTH": "true",
         "PATH": f"{EMULATOR_VENV / 'bin'}{os.pathsep}{os.environ['PATH']}",
     }
+
+
+def _start_process(folder: Path, log: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
     with log.open("wb") as output:
         process = subprocess.Popen(
-            # -P: modules of this folder are not what it means by their names.
+            # -P: without it, MiniStack would import modules of local/ that are named like its own.
             [EMULATOR_VENV / "bin" / "python", "-P", PROGRAM],
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -121,20 +143,11 @@ def start(name: str, port: int | None = None) -> Emulator:
             start_new_session=True,
         )
     _CHILDREN[process.pid] = process
-    emulator = Emulator(name, process.pid, port)
-    _state_file(name).write_text(json.dumps({"pid": process.pid, "port": port}))
-    deadline = time.monotonic() + START_SECONDS
-    while not _healthy(port):
-        if process.poll() is not None or time.monotonic() > deadline:
-            emulator.stop()
-            tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
-            raise CommandError(f"the emulator did not start on port {port}; its log ends:\n{tail}")
-        time.sleep(0.05)
-    return emulator
+    return process
 
 
 def find(name: str) -> Emulator | None:
-    """The emulator of that name, if it runs."""
+    """The emulator of that name, or None when it does not run."""
     try:
         state = json.loads(_state_file(name).read_text())
     except (OSError, ValueError):
@@ -152,14 +165,14 @@ def _state_file(name: str) -> Path:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
+    """A port of 127.0.0.1 that is not in use."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def _healthy(port: int) -> bool:
+def _is_healthy(port: int) -> bool:
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/_ministack/health", timeout=2):
             return True

@@ -1,7 +1,4 @@
-"""What http.server leaves out of HTTP/1.1: bodies in chunks, trailers, and an end to connections.
-
-Standard library only.
-"""
+"""What http.server lacks of HTTP/1.1: chunked bodies, trailers, and a way to end connections."""
 
 from __future__ import annotations
 
@@ -16,12 +13,12 @@ from http.server import ThreadingHTTPServer
 from io import BufferedIOBase
 from typing import Any, Final
 
-MAX_LINE: Final = 65536
-MAX_PIECE: Final = 1 << 20
+MAX_LINE_BYTES: Final = 65536
+MAX_PIECE_BYTES: Final = 1 << 20
 
 
 class Server(ThreadingHTTPServer):
-    """A server that can cut the connections that it has."""
+    """A server that can end its open connections."""
 
     daemon_threads = True
     request_queue_size = 256
@@ -32,64 +29,64 @@ class Server(ThreadingHTTPServer):
         super().__init__(*arguments)
 
     def close(self) -> None:
-        """Stop listening, and cut what is connected: the other sides must notice the end."""
+        """Stop listening and end all connections, so that the other sides notice."""
         self.server_close()
-        self.cut_connections()
+        self.shut_down_connections()
 
-    def cut_connections(self) -> None:
-        """End what is connected now."""
+    def shut_down_connections(self) -> None:
+        """End all connections that are open now."""
         with self._changed:
             for connection in self._connections:
-                cut(connection)
+                shut_down(connection)
 
     def wait_for_connections(self, seconds: float) -> None:
-        """Wait until all have been read to their end."""
+        """Wait until all connections have been read to their end."""
         with self._changed:
             self._changed.wait_for(lambda: not self._connections, seconds)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Keep the connection in mind."""
+        """Remember the connection, so that it can be ended."""
         with self._changed:
             self._connections.add(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Forget it."""
+        """Forget the connection."""
         super().shutdown_request(request)
         with self._changed:
             self._connections.discard(request)
             self._changed.notify_all()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that the other side ended is no error of ours."""
+        """Ignore connections that the other side has ended."""
         if not isinstance(sys.exception(), OSError | EOFError):
             super().handle_error(request, client_address)
 
 
-def cut(connection: socket.socket) -> None:
-    """End a connection on both sides."""
-    with contextlib.suppress(OSError):  # it has ended
+def shut_down(connection: socket.socket) -> None:
+    """End a connection in both directions."""
+    with contextlib.suppress(OSError):  # it has ended already
         connection.shutdown(socket.SHUT_RDWR)
 
 
 class Body:
-    """The body of an HTTP/1.1 request, which http.server leaves to its users.
+    """The body of an HTTP/1.1 request, which http.server does not read.
 
-    Iterating gives the pieces as they arrive. Raises ValueError for a body that is no HTTP, or
-    whose end two readers could find in two places (RFC 9112, section 6.3), and EOFError for one
-    that breaks off.
+    Iterating yields the body's pieces as they arrive. Raises ValueError for a malformed body and
+    for one whose length is ambiguous (RFC 9112, section 6.3), and EOFError when the connection ends
+    within the body.
     """
 
     def __init__(self, headers: Message, stream: BufferedIOBase) -> None:
         codings = [coding.lower() for coding in headers.get_all("Transfer-Encoding", [])]
         lengths = headers.get_all("Content-Length", [])
         if codings not in ([], ["chunked"]) or (codings and lengths):
-            raise ValueError("a body is chunked, or has a length")
+            raise ValueError("a body is chunked or has a length, not both")
         if len(set(lengths)) > 1 or not all(re.fullmatch("[0-9]{1,18}", n) for n in lengths):
-            raise ValueError("a body has one length")
+            raise ValueError("Content-Length is not one number")
         self.chunked = bool(codings)
         self.trailers: dict[str, str] = {}
-        """Their names in lower case; known when all has been read."""
+        """Names are in lower case. Empty until the body has been read to its end."""
         self._length = int(lengths[0]) if lengths else 0
         self._stream = stream
         self._pieces = self._read_chunks() if self.chunked else self._read_length()
@@ -98,23 +95,23 @@ class Body:
         return self._pieces
 
     def skip(self) -> None:
-        """Read the rest, so that the other side gets to read the answer."""
+        """Read the rest: a client may read the response only after it has sent its body."""
         for _ in self._pieces:
             pass
 
     def _read_length(self) -> Iterator[bytes]:
         while self._length > 0:
-            piece = self._stream.read(min(self._length, MAX_PIECE))
+            piece = self._stream.read(min(self._length, MAX_PIECE_BYTES))
             if not piece:
                 raise EOFError
             self._length -= len(piece)
             yield piece
 
     def _read_chunks(self) -> Iterator[bytes]:
-        """RFC 9112, section 7.1."""
+        """Yield the chunks' data and keep the trailers (RFC 9112, section 7.1)."""
         while size := self._chunk_size():
             while size:
-                piece = self._stream.read(min(size, MAX_PIECE))
+                piece = self._stream.read(min(size, MAX_PIECE_BYTES))
                 if not piece:
                     raise EOFError
                 size -= len(piece)
@@ -128,11 +125,11 @@ class Body:
     def _chunk_size(self) -> int:
         size = self._line().partition(";")[0].strip()
         if not re.fullmatch("[0-9A-Fa-f]{1,8}", size):
-            raise ValueError("a chunk has no size")
+            raise ValueError("a chunk's size is missing or malformed")
         return int(size, 16)
 
     def _line(self) -> str:
-        line = self._stream.readline(MAX_LINE)
+        line = self._stream.readline(MAX_LINE_BYTES)
         if not line.endswith(b"\n"):
             raise EOFError
         return line.decode("latin-1").rstrip("\r\n")

@@ -26,13 +26,11 @@ EXCEPTIONS: Final = {
 """What may be larger, a module or a function of one, and why."""
 
 BEING_SPLIT: Final = (
-    "client/",
     "functions/mcp_tasks/notifications/",
     "functions/mcp_tasks/registry/",
     "functions/mcp_tasks/server/",
     "functions/mcp_tasks/tasks/",
     "infra/",
-    "local/",
 )
 """Folders that are being split now, and not looked at until that is done."""
 

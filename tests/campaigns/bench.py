@@ -25,7 +25,7 @@ from infra.profile import LOCAL
 from infra.tool_discovery import discover
 from local import emulator as emulators
 from local.deployment import LocalStack, deploy
-from local.gateway import Gateway, deployed
+from local.gateway import DeployedApi, Gateway
 from mcp_tasks.server_identity import ServerIdentity
 from tests.integration.aws import client_of
 from tests.integration.client import Client, accept
@@ -166,7 +166,7 @@ def push(stack: LocalStack) -> dict[str, list[float]]:
 
     The tasks wait for an answer until the listen has begun.
     """
-    with Gateway(deployed(stack, client_of(stack.emulator))) as gateway:
+    with Gateway(DeployedApi.read(stack, client_of(stack.emulator))) as gateway:
         client = Client(gateway.url)
         task_ids = []
         for _ in range(FOLLOWED):

@@ -23,7 +23,7 @@ from infra.bundle import ROOT
 from local import emulator as emulators
 from local.console import say, step
 from local.deployment import LocalStack, deploy
-from local.gateway import STREAMING_SECONDS, Gateway, deployed
+from local.gateway import FUNCTION_TIMEOUT_SECONDS, DeployedApi, Gateway
 from tests.integration.aws import client_of, rows
 from tests.integration.client import Client
 from tests.integration.listening import Listen
@@ -101,13 +101,15 @@ def report(listens: Sequence[Listen], rows: dict[str, int]) -> int:
 
 def soak(stack: LocalStack, aws: Any, listens: int, tasks: int, seconds: int) -> int:
     """Run it; returns how much went wrong."""
-    with Gateway(deployed(stack, aws)) as gateway, ThreadPoolExecutor(listens) as pool:
+    with Gateway(DeployedApi.read(stack, aws)) as gateway, ThreadPoolExecutor(listens) as pool:
         client = Client(gateway.url)
         start = time.monotonic()
         with step(f"{listens * tasks} tasks"):
             task_ids = walking(client, listens * tasks, seconds)
         followed = [task_ids[n * tasks : (n + 1) * tasks] for n in range(listens)]
-        running = [pool.submit(Listen(client, ids, STREAMING_SECONDS).run) for ids in followed]
+        running = [
+            pool.submit(Listen(client, ids, FUNCTION_TIMEOUT_SECONDS).run) for ids in followed
+        ]
         say(f"{listens} listens after {time.monotonic() - start:.0f} s")
         ended = [future.result() for future in running]
         say(f"all ended after {time.monotonic() - start:.0f} s")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from local.deployment import LocalStack
-from local.gateway import Gateway, deployed
+from local.gateway import DeployedApi, Gateway
 from tests.integration.client import Client
 from tests.integration.stacks import Stacks
 from tests.integration.traces import Traces
@@ -42,12 +42,12 @@ def guarded(stacks: Stacks) -> LocalStack:
 @pytest.fixture(scope="session")
 def guarded_gateway(guarded: LocalStack, aws: Any) -> Iterator[Gateway]:
     """The same stack, streaming."""
-    with Gateway(deployed(guarded, aws)) as running:
+    with Gateway(DeployedApi.read(guarded, aws)) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def gateway(stack: LocalStack, aws: Any) -> Iterator[Gateway]:
     """The same stack, streaming."""
-    with Gateway(deployed(stack, aws)) as running:
+    with Gateway(DeployedApi.read(stack, aws)) as running:
         yield running

@@ -18,8 +18,8 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from local.gateway import HOP_BY_HOP, RESOURCE
-from local.http_server import Body, Server, cut
+from local.gateway import HOP_BY_HOP_HEADERS
+from local.http_server import Body, Server, shut_down
 
 RULE: Final = "AWS::ApiGatewayV2::RoutingRule"
 MAX_PRIORITY: Final = 1_000_000
@@ -130,7 +130,7 @@ class Router:
     @property
     def url(self) -> str:
         """The MCP endpoint; the stage's name is in the rules, not in the path."""
-        return f"http://127.0.0.1:{self._server.server_port}{RESOURCE}"
+        return f"http://127.0.0.1:{self._server.server_port}/mcp"
 
 
 class _Server(Server):
@@ -150,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._forbid()
             return
         for name in set(headers):
-            if name.lower() in HOP_BY_HOP:
+            if name.lower() in HOP_BY_HOP_HEADERS:
                 del headers[name]
         parts = urlsplit(api)
         with contextlib.closing(HTTPConnection(parts.netloc, timeout=SILENCE)) as connection:
@@ -162,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
         """The answer, each chunk as it comes."""
         self.send_response_only(response.status, response.reason)
         for name, value in response.getheaders():
-            if name.lower() not in HOP_BY_HOP:
+            if name.lower() not in HOP_BY_HOP_HEADERS:
                 self.send_header(name, value)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
@@ -173,7 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
         except HTTPException:
             # The answer broke off: without a last chunk, so does this one.
             self.close_connection = True
-            cut(self.connection)
+            shut_down(self.connection)
 
     def _forbid(self) -> None:
         """No rule matches, and the domain has no API mappings."""

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from local.deployment import LocalStack
-from local.gateway import Gateway, deployed
+from local.gateway import DeployedApi, Gateway
 from tests.infra.conftest import CONTEXT
 from tests.integration.client import Client, accept
 from tests.integration.listening import Heard, Listen
@@ -96,7 +96,7 @@ def cells(
     stack: LocalStack, gateway: Gateway, conformance_stack: LocalStack, aws: Any
 ) -> Iterator[dict[str, Cell]]:
     """Both cells, by name."""
-    with Gateway(deployed(conformance_stack, aws)) as second:
+    with Gateway(DeployedApi.read(conformance_stack, aws)) as second:
         yield {
             "c1": Cell(
                 "c1",

@@ -17,7 +17,7 @@ from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
 
-from local.http_server import Body, Server, cut
+from local.http_server import Body, Server, shut_down
 from tests.campaigns.chaos.faults import Faults, Kind
 
 HANG: Final = 6.0
@@ -150,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.noted.append(Noted(at, service, operation, kind, status, about))
         if answer is None:
             self.close_connection = True
-            cut(self.connection)
+            shut_down(self.connection)
         else:
             self._answer(answer)
 

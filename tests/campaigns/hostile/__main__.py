@@ -20,7 +20,7 @@ from local import emulator as emulators
 from local.console import say
 from local.deployment import deploy
 from local.environment import STATE
-from local.gateway import Gateway, deployed
+from local.gateway import DeployedApi, Gateway
 from tests.campaigns.hostile.run import hostile, show
 from tests.campaigns.hostile.scene import SCOPE
 from tests.integration.aws import client_of
@@ -58,7 +58,7 @@ def main() -> int:
             access = {"auth": "oauth", "issuer": issuer.url, "audience": AUDIENCE, "scopes": SCOPE}
             stack = deploy(running, tools, f"mcp-{NAME}", {**access, **LIMITS})
             aws = client_of(running)
-            with Gateway(deployed(stack, aws)) as gateway:
+            with Gateway(DeployedApi.read(stack, aws)) as gateway:
                 say(f"seed {options.seed}")
                 urls = [("emulator", stack.url), ("gateway", gateway.url)]
                 report = hostile(

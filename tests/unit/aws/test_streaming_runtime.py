@@ -20,7 +20,9 @@ from typing import Any
 
 import pytest
 
-from local.runtime_api import API, STREAM_TYPE, FunctionError, Invocation, RuntimeApi
+from local.gateway.invocation import FunctionError, Invocation
+from local.gateway.runtime_api import RuntimeApi
+from local.gateway.runtime_api_handler import API_PATH, STREAM_CONTENT_TYPE
 from mcp_tasks.aws.streaming_runtime import Context, Response, StreamingHandler, serve
 from tests.paths import ROOT
 
@@ -246,7 +248,7 @@ def test_an_answer_that_nobody_takes_does_not_end_the_loop(api: RuntimeApi, run:
     run(persistent)
     first = api.invoke(invocation(persistent=True))
     first.prelude()
-    api.server.cut_connections()
+    api.server.shut_down_connections()
     api.server.wait_for_connections(5)
     cut.set()
     with pytest.raises(FunctionError, match=r"Runtime\.TruncatedResponse"):
@@ -284,7 +286,7 @@ def test_the_answer_on_the_wire(monkeypatch: pytest.MonkeyPatch) -> None:
             headers = dict(line.decode().strip().split(": ") for line in lines[1:])
             assert headers["Lambda-Runtime-Function-Response-Mode"] == "streaming"
             assert headers["Transfer-Encoding"] == "chunked"
-            assert headers["Content-Type"] == STREAM_TYPE
+            assert headers["Content-Type"] == STREAM_CONTENT_TYPE
             assert headers["Trailer"] == (
                 "Lambda-Runtime-Function-Error-Type, Lambda-Runtime-Function-Error-Body"
             )
@@ -327,7 +329,7 @@ def test_the_start_script_runs_the_loop_in_place_of_lambdas_own(
 STREAMED = {
     "Lambda-Runtime-Function-Response-Mode": "streaming",
     "Transfer-Encoding": "chunked",
-    "Content-Type": STREAM_TYPE,
+    "Content-Type": STREAM_CONTENT_TYPE,
 }
 TRAILER = "Lambda-Runtime-Function-Error-Type"
 PRELUDE = b'{"statusCode": 200}' + bytes(8)
@@ -344,7 +346,7 @@ def runtime(api: RuntimeApi) -> Iterator[HTTPConnection]:
 def post(
     runtime: HTTPConnection, path: str, headers: dict[str, str], *chunks: bytes, trailers: str = ""
 ) -> int:
-    runtime.putrequest("POST", f"{API}/{path}")
+    runtime.putrequest("POST", f"{API_PATH}/{path}")
     for name, value in headers.items():
         runtime.putheader(name, value)
     runtime.endheaders()
@@ -359,7 +361,7 @@ def post(
 
 def take(api: RuntimeApi, runtime: HTTPConnection) -> Invocation:
     taken = api.invoke(invocation())
-    runtime.request("GET", f"{API}/invocation/next")
+    runtime.request("GET", f"{API_PATH}/invocation/next")
     assert runtime.getresponse().read() == b"{}"
     return taken
 
@@ -429,7 +431,7 @@ def test_while_it_answers_an_instance_gets_no_other_event(
     api: RuntimeApi, runtime: HTTPConnection
 ) -> None:
     taken = take(api, runtime)
-    runtime.request("GET", f"{API}/invocation/next")
+    runtime.request("GET", f"{API_PATH}/invocation/next")
     refused = runtime.getresponse()
     refused.read()
     assert refused.status == 403

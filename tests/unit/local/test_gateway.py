@@ -24,15 +24,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from local import gateway as gateways
 from local import gateway_process
 from local.console import CommandError
 from local.deployment import LocalStack
 from local.emulator import Emulator
-from local.function_instances import Function
-from local.gateway import MAX_BODY, Deployed, Gateway, deployed
+from local.gateway import MAX_BODY_BYTES, DeployedApi, Gateway, handler
+from local.gateway.invocation import FunctionError
+from local.gateway.lambda_instances import LambdaFunction
 from local.gateway_process import PATH
-from local.runtime_api import FunctionError
 from mcp_tasks.server.caller import Caller
 from mcp_tasks.server.http.api_gateway import from_api_gateway
 from mcp_tasks.tasks.task import ANYONE
@@ -96,7 +95,7 @@ serve(load)
 """
 
 
-def bundle(folder: Path, streaming: str) -> Function:
+def bundle(folder: Path, streaming: str) -> LambdaFunction:
     """A function of its own, with the runtime loop and the start script as they are deployed."""
     (folder / "api").mkdir(parents=True)
     (folder / "mcp_tasks" / "aws").mkdir(parents=True)
@@ -105,7 +104,7 @@ def bundle(folder: Path, streaming: str) -> Function:
         FUNCTIONS / "mcp_tasks" / "aws" / "streaming_runtime.py", folder / "mcp_tasks" / "aws"
     )
     (folder / "api" / "streaming.py").write_text(streaming)
-    return Function(
+    return LambdaFunction(
         name="mcp-test-ApiFunction-1",
         arn="arn:aws:lambda:us-east-1:000000000000:function:mcp-test-ApiFunction-1",
         bundle=folder,
@@ -118,16 +117,16 @@ def bundle(folder: Path, streaming: str) -> Function:
 
 
 @pytest.fixture(scope="module")
-def function(tmp_path_factory: pytest.TempPathFactory) -> Function:
+def function(tmp_path_factory: pytest.TempPathFactory) -> LambdaFunction:
     return bundle(tmp_path_factory.mktemp("bundle") / "code", STREAMING)
 
 
-def serving(function: Function, **options: Any) -> Gateway:
-    return Gateway(Deployed(rest_api(), function), **options)
+def serving(function: LambdaFunction, **options: Any) -> Gateway:
+    return Gateway(DeployedApi(rest_api(), function), **options)
 
 
 @pytest.fixture(scope="module")
-def gateway(function: Function) -> Iterator[Gateway]:
+def gateway(function: LambdaFunction) -> Iterator[Gateway]:
     with serving(function) as running:
         yield running
 
@@ -135,7 +134,7 @@ def gateway(function: Function) -> Iterator[Gateway]:
 @pytest.fixture(autouse=True)
 def attentive(monkeypatch: pytest.MonkeyPatch) -> None:
     """The gateway looks after its clients often."""
-    monkeypatch.setattr(gateways, "CLIENT_CHECK_SECONDS", 0.02)
+    monkeypatch.setattr(handler, "CLIENT_CHECK_SECONDS", 0.02)
 
 
 @contextlib.contextmanager
@@ -255,7 +254,7 @@ def test_what_the_api_does_not_have_is_forbidden(gateway: Gateway, method: str, 
 
 
 def test_a_body_above_ten_megabytes_is_too_large(gateway: Gateway) -> None:
-    with sent(gateway, body=bytes(MAX_BODY + 1)) as response:
+    with sent(gateway, body=bytes(MAX_BODY_BYTES + 1)) as response:
         is_error(response, 413, -32600)
 
 
@@ -278,7 +277,7 @@ def test_an_answer_that_breaks_off_lacks_its_last_chunk(gateway: Gateway, what: 
         assert broken.value.partial == b"so far"
 
 
-def test_an_instance_that_runs_out_of_time_is_killed_and_replaced(function: Function) -> None:
+def test_an_instance_that_runs_out_of_time_is_killed_and_replaced(function: LambdaFunction) -> None:
     with serving(replace(function, timeout_seconds=0.5)) as gateway:
         with do(gateway, "time") as response:
             assert 0 < int(response.read()) <= 500
@@ -295,27 +294,29 @@ def test_the_instance_of_a_client_that_goes_is_killed(gateway: Gateway) -> None:
     with do(gateway, "hang") as response:
         pid = int(response.headers["X-Pid"])
         assert response.read1() == b"so far"
-        assert pid in gateway.fleet.processes
-    until(lambda: pid not in gateway.fleet.processes)
+        assert pid in gateway.instances.process_ids
+    until(lambda: pid not in gateway.instances.process_ids)
     assert not runs(pid)
 
 
 def test_an_instance_answers_one_request_at_a_time_and_one_is_spare(
-    function: Function, tmp_path: Path
+    function: LambdaFunction, tmp_path: Path
 ) -> None:
     file = tmp_path / "go"
     with serving(function) as gateway, contextlib.ExitStack() as stack:
         asked = [stack.enter_context(do(gateway, "stream", wait_for=[str(file)])) for _ in range(4)]
         pids = {int(response.headers["X-Pid"]) for response in asked}
         assert len(pids) == 4
-        until(lambda: len(gateway.fleet.processes) == 5)
+        until(lambda: len(gateway.instances.process_ids) == 5)
         file.touch()
         assert {response.read() for response in asked} == {str(file).encode()}
         with sent(gateway) as response:
-            assert int(response.headers["X-Pid"]) in gateway.fleet.processes
+            assert int(response.headers["X-Pid"]) in gateway.instances.process_ids
 
 
-def test_a_burst_is_answered_by_more_instances_than_start_at_a_time(function: Function) -> None:
+def test_a_burst_is_answered_by_more_instances_than_start_at_a_time(
+    function: LambdaFunction,
+) -> None:
     with serving(function) as gateway, ThreadPoolExecutor(12) as pool:
 
         def ask(_: int) -> bytes:
@@ -325,7 +326,7 @@ def test_a_burst_is_answered_by_more_instances_than_start_at_a_time(function: Fu
         assert set(pool.map(ask, range(40))) == {b"/"}
 
 
-def test_clients_that_go_early_spoil_nothing_for_the_others(function: Function) -> None:
+def test_clients_that_go_early_spoil_nothing_for_the_others(function: LambdaFunction) -> None:
     """An instance may ask for its next event in the moment in which it is killed."""
     with serving(function) as gateway, ThreadPoolExecutor(12) as pool:
 
@@ -336,7 +337,7 @@ def test_clients_that_go_early_spoil_nothing_for_the_others(function: Function) 
         assert set(pool.map(ask, range(60))) == {b"/"}
 
 
-def test_too_many_at_a_time_are_told_to_come_again(function: Function) -> None:
+def test_too_many_at_a_time_are_told_to_come_again(function: LambdaFunction) -> None:
     with serving(function, max_instances=1) as gateway, do(gateway, "hang") as hanging:
         assert hanging.status == 200
         with sent(gateway) as response:
@@ -346,14 +347,14 @@ def test_too_many_at_a_time_are_told_to_come_again(function: Function) -> None:
 def test_a_function_that_does_not_start_fails_each_request(tmp_path: Path) -> None:
     with serving(bundle(tmp_path / "code", BROKEN)) as gateway:
         with pytest.raises(FunctionError, match="ImportError"):
-            gateway.fleet.wait_until_warm(10)
+            gateway.instances.wait_until_warm(10)
         for _ in range(2):
             with sent(gateway) as response:
                 is_error(response, 502, -32603)
 
 
 def test_an_instance_sees_the_functions_variables_and_none_of_the_callers(
-    gateway: Gateway, function: Function, monkeypatch: pytest.MonkeyPatch
+    gateway: Gateway, function: LambdaFunction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_PROFILE", "production")
     with do(gateway, "environment") as response:
@@ -365,9 +366,9 @@ def test_an_instance_sees_the_functions_variables_and_none_of_the_callers(
     assert "AWS_DEFAULT_REGION" not in variables  # this test's own, set in every unit test
 
 
-def test_nothing_runs_after_the_end(function: Function) -> None:
+def test_nothing_runs_after_the_end(function: LambdaFunction) -> None:
     with serving(function) as gateway, do(gateway, "hang"):
-        processes = gateway.fleet.processes
+        processes = gateway.instances.process_ids
         gateway.close()
     assert len(processes) >= 2
     assert not any(map(runs, processes))
@@ -376,25 +377,27 @@ def test_nothing_runs_after_the_end(function: Function) -> None:
 MAIN = """
 import sys
 from pathlib import Path, PosixPath
-from local import deployment, emulator, gateway
-from local.function_instances import Function
-from local.rest_api import RestApi
+from local import deployment, emulator
+from local.gateway import DeployedApi
+from local.gateway.__main__ import main
+from local.gateway.lambda_instances import InstancePool, LambdaFunction
+from local.gateway.rest_api import RestApi
 
 emulator.find = lambda name: emulator.Emulator(name, 1, 1)
 deployment.STATE = Path({state!r})
-gateway.deployed = lambda stack, aws: gateway.Deployed(RestApi("a1b2", {{}}, {{}}), {function!r})
-warm = gateway.Fleet.wait_until_warm
-def tell(fleet, seconds):
-    warm(fleet, seconds)
-    print(*fleet.processes, flush=True)
-gateway.Fleet.wait_until_warm = tell
-sys.exit(gateway.main())
+DeployedApi.read = lambda stack, aws: DeployedApi(RestApi("a1b2", {{}}, {{}}), {function!r})
+wait_until_warm = InstancePool.wait_until_warm
+def wait_and_print(pool, seconds):
+    wait_until_warm(pool, seconds)
+    print(*pool.process_ids, flush=True)
+InstancePool.wait_until_warm = wait_and_print
+sys.exit(main())
 """
 
 
 @pytest.mark.parametrize("ended_by", [signal.SIGTERM, signal.SIGKILL])
 def test_instances_end_with_the_gateway(
-    function: Function, tmp_path: Path, ended_by: signal.Signals
+    function: LambdaFunction, tmp_path: Path, ended_by: signal.Signals
 ) -> None:
     """Also when it is killed: then they notice that their Runtime API is gone."""
     (tmp_path / "up" / "mcp-tasks").mkdir(parents=True)
@@ -495,7 +498,7 @@ def test_the_function_is_run_as_it_is_deployed(
     (assembly / "mcp-test.template.json").write_text(json.dumps(template))
     emulator = Emulator("test", 1, 4566)
     stack, api = LocalStack(emulator, "mcp-test", {"ApiId": API_ID}), Aws()
-    both = deployed(stack, lambda service: api if service == "apigateway" else Lambda())
+    both = DeployedApi.read(stack, lambda service: api if service == "apigateway" else Lambda())
     assert both.api == rest_api()
     found = both.function
     assert found.name == "mcp-test-ApiFunction2-X"

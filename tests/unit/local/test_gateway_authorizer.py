@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 import pytest
 from botocore.exceptions import ClientError
 
-from local.function_instances import Function
-from local.gateway import Deployed, Gateway
-from local.rest_api import RestApi
+from local.gateway import DeployedApi, Gateway
+from local.gateway.lambda_instances import LambdaFunction
+from local.gateway.rest_api import RestApi
 from tests.unit.local.test_gateway import STREAMING, bundle
 from tests.unit.support.rest_api import API_ID, CHALLENGE, DOCUMENT, WELL_KNOWN, Aws, Decide
 
@@ -34,17 +34,17 @@ def policy(effect: str = "Allow", resource: Any = ARN, **context: Any) -> dict[s
 
 
 @pytest.fixture(scope="module")
-def function(tmp_path_factory: pytest.TempPathFactory) -> Function:
+def function(tmp_path_factory: pytest.TempPathFactory) -> LambdaFunction:
     return bundle(tmp_path_factory.mktemp("bundle") / "code", STREAMING)
 
 
 class Guarded:
     """A gateway whose authorizer does as a test says."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: LambdaFunction) -> None:
         self.decide: Decide = lambda event: policy()
         self.aws = Aws(lambda event: self.decide(event))
-        self.gateway = Gateway(Deployed(RestApi.read(API_ID, self.aws), function))
+        self.gateway = Gateway(DeployedApi(RestApi.read(API_ID, self.aws), function))
 
     def ask(
         self, *headers: tuple[str, str], method: str = "POST", path: str = "/v1/mcp"
@@ -64,7 +64,7 @@ TOKEN = ("Authorization", "Bearer abc")
 
 
 @pytest.fixture(scope="module")
-def shared(function: Function) -> Iterator[Guarded]:
+def shared(function: LambdaFunction) -> Iterator[Guarded]:
     guarded = Guarded(function)
     with guarded.gateway:
         yield guarded
@@ -195,7 +195,7 @@ def test_the_metadata_is_for_everybody(guarded: Guarded) -> None:
     ids=str,
 )
 def test_an_authorizer_that_is_not_asked_every_time_is_not_played(changed: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="is not a function that is asked every time"):
+    with pytest.raises(ValueError, match="is not a Lambda authorizer without a cache"):
         RestApi.read(API_ID, Aws(lambda event: policy(), **changed))
 
 

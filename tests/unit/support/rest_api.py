@@ -9,7 +9,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from local.rest_api import RestApi
+from local.gateway.rest_api import RestApi
 
 API_ID = "a1b2c3d4"
 AUTHORIZER = "arn:aws:lambda:us-east-1:000000000000:function:mcp-test-Authorizer"

@@ -1,4 +1,4 @@
-"""A request as API Gateway passes it on: to an authorizer, and to a function. Only stdlib.
+"""A request as API Gateway passes it on: the events of an authorizer and of a function.
 
 Sources: API Gateway developer guide, "Input to an API Gateway Lambda authorizer" and "Input format
 of a Lambda function for proxy integration".
@@ -11,42 +11,41 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-from .emulator import ACCOUNT, REGION
-
-STAGE: Final = "v1"
+from local.deployment import STAGE
+from local.emulator import ACCOUNT, REGION
 
 Values = Mapping[str, list[str]]
-"""Header or query parameter -> all of its values, in their order."""
+"""All values of each header or query parameter, in the order in which they were sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request, without its body."""
+    """A request without its body."""
 
     api_id: str
     http_method: str
     resource: str
-    """Its path within the stage; none of this server's resources has parameters."""
+    """The path without the stage. No resource of this server has path parameters."""
     headers: Values
-    """Their names in lower case."""
+    """Names are in lower case."""
     query: Values
     source_ip: str
     request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     @property
     def method_arn(self) -> str:
-        """What a policy has to allow."""
+        """The ARN that the authorizer's policy has to allow."""
         path = f"{self.api_id}/{STAGE}/{self.http_method}{self.resource}"
         return f"arn:aws:execute-api:{REGION}:{ACCOUNT}:{path}"
 
-    def to_authorizer(self) -> dict[str, Any]:
-        """The event of an authorizer of the type REQUEST; it has no body."""
+    def authorizer_event(self) -> dict[str, Any]:
+        """The event of a Lambda authorizer of the type REQUEST. It has no body."""
         return {"type": "REQUEST", "methodArn": self.method_arn, **self._common()}
 
-    def to_function(self, body: bytes, authorizer: Mapping[str, Any] | None) -> dict[str, Any]:
-        """The event of a proxy integration, with what the authorizer said, if there is one."""
+    def proxy_event(self, body: bytes, authorizer: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The event of a Lambda proxy integration; `authorizer` is what the authorizer returned."""
         try:
             text, encoded = body.decode("utf-8"), False
         except UnicodeDecodeError:

@@ -1,7 +1,7 @@
-"""The instances of a function, each a process that answers one event at a time, as Lambda keeps
-them: started when they are needed, used again, killed when an event's time is up.
+"""The instances of a Lambda function on this machine.
 
-Standard library only.
+An instance is a process that handles one event at a time. As in Lambda, instances are started when
+they are needed, used again, and killed when an event's time has run out.
 """
 
 from __future__ import annotations
@@ -16,41 +16,43 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from .runtime_api import FunctionError, Invocation, RuntimeApi
+from .invocation import FunctionError, Invocation
+from .runtime_api import RuntimeApi
 
 MAX_INSTANCES: Final = 80
-WARM: Final = 2
-"""Instances at the start."""
-SPARE: Final = 1
-"""Instances beyond those that are busy, so that the next caller need not wait for a start."""
-STARTING: Final = 2 * (os.cpu_count() or 1)
-"""How many start at the same time. In Lambda, each would have a processor of its own."""
+WARM_INSTANCES: Final = 2
+"""How many instances start with the pool."""
+SPARE_INSTANCES: Final = 1
+"""How many instances are kept idle, so that the next caller need not wait for a start."""
+MAX_STARTING: Final = 2 * (os.cpu_count() or 1)
+"""How many instances start at the same time. In Lambda each would have a processor of its own."""
 
 DRAIN_SECONDS: Final = 1.0
+"""How long the pool waits for what an instance sent before it ended."""
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
-    """What instances are made of."""
+class LambdaFunction:
+    """A function's code and configuration."""
 
     name: str
     arn: str
     bundle: Path
-    """The code, as Lambda would unzip it; `api/stream` in it starts an instance."""
+    """The folder that Lambda would unzip. Its `api/stream` starts an instance."""
     interpreter: Path
     environment: Mapping[str, str]
     timeout_seconds: float
     memory_mb: int
     log: Path
-    """Where the instances' output goes."""
+    """The file that instances write their output to."""
 
-    def variables(self, runtime_api: str) -> dict[str, str]:
-        """Everything in an instance's environment; nothing of the caller's but the PATH."""
+    def process_environment(self, runtime_api: str) -> dict[str, str]:
+        """All environment variables of an instance. Only PATH comes from the gateway's own."""
         return {
             "PATH": os.environ["PATH"],
             "LANG": "C.UTF-8",
             "TZ": ":UTC",
-            # The bundle is compiled, and an asset of the CDK's, which must stay as it is.
+            # The bundle is an asset of the CDK and must not change. It is compiled already.
             "PYTHONDONTWRITEBYTECODE": "1",
             **self.environment,
             "LAMBDA_TASK_ROOT": str(self.bundle),
@@ -64,52 +66,52 @@ class Function:
         }
 
 
-class BusyError(Exception):
-    """All instances are busy, and there may be no more."""
+class TooManyInstancesError(Exception):
+    """All instances are busy, and the pool may not start another."""
 
 
-class Instance:
+class LambdaInstance:
     """One process, and the Runtime API that it talks to."""
 
     def __init__(
         self,
-        function: Function,
-        on_next: Callable[[Instance], None],
-        on_exit: Callable[[Instance], None],
+        function: LambdaFunction,
+        on_next: Callable[[LambdaInstance], None],
+        on_exit: Callable[[LambdaInstance], None],
     ) -> None:
         self.killed = False
         self.invocation: Invocation | None = None
         self.timer: threading.Timer | None = None
         self.api = RuntimeApi(lambda: on_next(self), function.arn)
         self._on_exit = on_exit
-        # No signal that is meant for the gateway may reach it: Ctrl-C goes to a whole session.
         with function.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [function.bundle / "api" / "stream", function.interpreter, "bootstrap"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=function.variables(self.api.address),
+                env=function.process_environment(self.api.address),
                 cwd=function.bundle,
+                # Ctrl-C sends a signal to the whole session. It is meant for the gateway only.
                 start_new_session=True,
             )
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
 
     def end_invocation(self) -> None:
-        """It asks for the next event, or is gone."""
+        """Forget the invocation: the instance asked for the next event, or has ended."""
         self.invocation = None
         if self.timer is not None:
             self.timer.cancel()
 
     def kill(self, reason: str) -> None:
-        """End the process; the answer that it is at ends with `reason`."""
+        """Kill the process. Its current invocation ends with a FunctionError with `reason`."""
         self.killed = True
         self.api.close(reason)
         self.process.kill()
 
     def join(self) -> None:
-        """Wait until the process is gone, and nothing of it is left."""
+        """Wait until the process and its Runtime API have ended."""
         self._watcher.join()
 
     def _watch(self) -> None:
@@ -119,55 +121,55 @@ class Instance:
         self._on_exit(self)
 
 
-class Fleet:
+class InstancePool:
     """All instances of a function."""
 
-    def __init__(self, function: Function, max_instances: int = MAX_INSTANCES) -> None:
+    def __init__(self, function: LambdaFunction, max_instances: int = MAX_INSTANCES) -> None:
         self._function = function
-        self._max = max_instances
+        self._max_instances = max_instances
         self._changed = threading.Condition()
         self._waiting: deque[Invocation] = deque()
-        self._starting: set[Instance] = set()
-        self._idle: list[Instance] = []
-        self._busy: set[Instance] = set()
+        self._starting: set[LambdaInstance] = set()
+        self._idle: list[LambdaInstance] = []
+        self._busy: set[LambdaInstance] = set()
         self._init_error: FunctionError | None = None
         self._closed = False
         with self._changed:
-            self._top_up(WARM)
+            self._start_instances(WARM_INSTANCES)
 
     @property
-    def processes(self) -> list[int]:
+    def process_ids(self) -> list[int]:
         """The process ids of all instances."""
         with self._changed:
             return [instance.process.pid for instance in self._all()]
 
     def wait_until_warm(self, seconds: float) -> None:
-        """Wait for the first instance. Raises FunctionError when the function does not start."""
+        """Wait until an instance has started. Raises FunctionError when none does."""
         with self._changed:
             self._changed.wait_for(lambda: self._idle or self._busy or self._init_error, seconds)
             if not self._idle and not self._busy:
                 raise self._init_error or FunctionError("Sandbox.Timedout")
 
     def invoke(self, event: Mapping[str, Any]) -> Invocation:
-        """Give an event to the first instance that is free. Raises BusyError."""
+        """Give an event to the first instance that is idle. Raises TooManyInstancesError."""
         invocation = Invocation(event)
         with self._changed:
-            if self._closed or len(self._busy) + len(self._waiting) >= self._max:
-                raise BusyError
+            if self._closed or len(self._busy) + len(self._waiting) >= self._max_instances:
+                raise TooManyInstancesError
             self._waiting.append(invocation)
             self._dispatch()
-            self._top_up(SPARE)
+            self._start_instances(SPARE_INSTANCES)
         return invocation
 
     def abandon(self, invocation: Invocation) -> None:
-        """Nobody wants the answer: forget the event, or kill the instance that is at it."""
+        """Drop an invocation whose client has disconnected, and kill the instance that has it."""
         with self._changed:
             if invocation in self._waiting:
                 self._waiting.remove(invocation)
         self._kill(invocation, "abandoned")
 
     def close(self) -> None:
-        """Kill all instances, and wait until they are gone."""
+        """Kill all instances, and wait until they have ended."""
         with self._changed:
             self._closed = True
             instances = self._all()
@@ -178,7 +180,7 @@ class Fleet:
         for instance in instances:
             instance.join()
 
-    def _all(self) -> list[Instance]:
+    def _all(self) -> list[LambdaInstance]:
         return [*self._starting, *self._idle, *self._busy]
 
     def _dispatch(self) -> None:
@@ -193,26 +195,26 @@ class Fleet:
             instance.api.invoke(invocation)
             self._busy.add(instance)
 
-    def _top_up(self, spare: int) -> None:
-        """Start what the waiting need, and some more; as many at a time as the machine bears."""
+    def _start_instances(self, spare: int) -> None:
+        """Start an instance for each waiting invocation, and `spare` more, within the limits."""
         while (
             len(self._idle) + len(self._starting) < len(self._waiting) + spare
-            and len(self._starting) < STARTING
-            and len(self._all()) < self._max
+            and len(self._starting) < MAX_STARTING
+            and len(self._all()) < self._max_instances
             and not self._closed
         ):
-            self._starting.add(Instance(self._function, self._on_next, self._on_exit))
+            self._starting.add(LambdaInstance(self._function, self._on_next, self._on_exit))
 
-    def _on_next(self, instance: Instance) -> None:
+    def _on_next(self, instance: LambdaInstance) -> None:
         with self._changed:
-            # It may have asked just before it was killed.
+            # The instance may have asked for an event just before it was killed.
             if not instance.killed and self._remove(instance):
                 self._idle.append(instance)
                 self._dispatch()
-                self._top_up(SPARE)
+                self._start_instances(SPARE_INSTANCES)
                 self._changed.notify_all()
 
-    def _on_exit(self, instance: Instance) -> None:
+    def _on_exit(self, instance: LambdaInstance) -> None:
         with self._changed:
             started = instance not in self._starting
             self._remove(instance)
@@ -220,12 +222,12 @@ class Fleet:
                 self._init_error = instance.api.init_error or FunctionError("Runtime.ExitError")
                 if self._waiting:
                     self._waiting.popleft().parts.put(self._init_error)
-            # A function that does not start is tried again for those who wait, and then no more.
-            self._top_up(SPARE if started else 0)
+            # No spare instance of a function that cannot start: it would be started for ever.
+            self._start_instances(SPARE_INSTANCES if started else 0)
             self._changed.notify_all()
 
-    def _remove(self, instance: Instance) -> bool:
-        """Take an instance out of its set; False when it is in none, because it is gone."""
+    def _remove(self, instance: LambdaInstance) -> bool:
+        """Take an instance out of its set. Returns False when the instance has ended before."""
         instance.end_invocation()
         known = instance in self._all()
         self._starting.discard(instance)

@@ -1,7 +1,7 @@
-"""A REST API as it is deployed: its methods, who may call them, and what it answers itself.
+"""A REST API as it is deployed: its methods, their authorizers, and its gateway responses.
 
-Source: API Gateway developer guide, "Gateway responses for REST APIs" and "Set up mock integrations
-in API Gateway".
+Sources: API Gateway developer guide, "Gateway responses for REST APIs" and "Set up mock
+integrations in API Gateway".
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .gateway_authorizer import Authorizer
+from .authorizer import Authorizer
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer that no function gives."""
+class Response:
+    """A response that API Gateway gives without a function."""
 
     status: int
     headers: Mapping[str, str]
@@ -26,32 +26,31 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What happens to a request: a function gets it, unless there is an answer."""
+    """A method of a resource. Without a mock response, its requests invoke the function."""
 
-    answer: Answer | None
+    mock_response: Response | None
     authorizer: Authorizer | None
 
 
 @dataclass(frozen=True, slots=True)
 class RestApi:
-    """One API."""
+    """One REST API."""
 
     api_id: str
     methods: Mapping[tuple[str, str], Method]
-    """Path within the stage and HTTP method -> what happens."""
-    responses: Mapping[str, Mapping[str, Any]]
-    """Type -> gateway response."""
+    """The methods by resource path (without the stage) and HTTP method."""
+    gateway_responses: Mapping[str, Mapping[str, Any]]
+    """The gateway responses by their type."""
 
     @classmethod
     def read(cls, api_id: str, aws: Callable[[str], Any]) -> RestApi:
-        """From the control plane; `aws` makes boto3's clients.
+        """Read the API from the control plane; `aws` makes boto3's clients.
 
-        Raises ValueError for an API that lets callers in by a signature: there is nothing here that
-        could check it.
+        Raises ValueError for an API that checks signatures, because this gateway cannot.
         """
-        client, functions = aws("apigateway"), aws("lambda")
+        client, lambda_ = aws("apigateway"), aws("lambda")
         authorizers = {
-            item["id"]: Authorizer.read(item, functions)
+            item["id"]: Authorizer.read(item, lambda_)
             for item in client.get_authorizers(restApiId=api_id)["items"]
         }
         methods = {}
@@ -61,24 +60,25 @@ class RestApi:
                 if method["authorizationType"] not in ("CUSTOM", "NONE"):
                     raise ValueError(f"{name} {resource['path']}: {method['authorizationType']}")
                 methods[resource["path"], name] = Method(
-                    _mock(method["methodIntegration"]),
+                    _mock_response(method["methodIntegration"]),
                     authorizers[method["authorizerId"]] if method.get("authorizerId") else None,
                 )
         responses = client.get_gateway_responses(restApiId=api_id)["items"]
         return cls(api_id, methods, {item["responseType"]: item for item in responses})
 
-    def refuse(
+    def gateway_response(
         self,
-        kind: str,
+        response_type: str,
         message: str | None = None,
         context: Mapping[str, str] | None = None,
         status: int | None = None,
-    ) -> Answer:
+    ) -> Response:
         """The gateway response of a type, with the variables that this server's responses use.
 
-        `context` is the authorizer's, and `status` stands for the one that a default has not.
+        `message` is `$context.error.messageString`, and `context` the authorizer's. `status` is for
+        the default types, which have none.
         """
-        response = self.responses[kind]
+        response = self.gateway_responses[response_type]
         variables = {
             "context.error.messageString": json.dumps(message),
             **{f"context.authorizer.{name}": value for name, value in (context or {}).items()},
@@ -86,15 +86,15 @@ class RestApi:
         headers = {"Content-Type": "application/json"}
         for target, source in (response.get("responseParameters") or {}).items():
             value = source[1:-1] if source.startswith("'") else variables.get(source)
-            if value is not None:  # what a variable does not hold is left out
+            if value is not None:  # API Gateway omits a header whose variable has no value
                 headers[target.removeprefix("gatewayresponse.header.")] = value
         template = response["responseTemplates"]["application/json"]
         body = re.sub(r"\$(context\.[\w.]+)", lambda m: variables.get(m[1], ""), template)
-        return Answer(status or int(response["statusCode"]), headers, body.encode())
+        return Response(status or int(response["statusCode"]), headers, body.encode())
 
 
-def _mock(integration: Mapping[str, Any]) -> Answer | None:
-    """The answer of a mock integration; None for another."""
+def _mock_response(integration: Mapping[str, Any]) -> Response | None:
+    """The response of a mock integration; None for other integrations."""
     if integration["type"] != "MOCK":
         return None
     status = json.loads(integration["requestTemplates"]["application/json"])["statusCode"]
@@ -104,5 +104,5 @@ def _mock(integration: Mapping[str, Any]) -> Answer | None:
         for name, value in (response.get("responseParameters") or {}).items()
     }
     body = (response.get("responseTemplates") or {}).get("application/json", "")
-    kind = {"Content-Type": "application/json"} if body else {}
-    return Answer(status, {**kind, **headers}, body.encode())
+    content_type = {"Content-Type": "application/json"} if body else {}
+    return Response(status, {**content_type, **headers}, body.encode())
