@@ -11,7 +11,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_tasks.registry.tool import LAMBDA_LIMIT, Tool, WorkflowTool
+from mcp_tasks.registry.tool import MAX_LAMBDA_TIMEOUT, Tool
+from mcp_tasks.registry.workflow_tool import WorkflowTool
 from mcp_tasks.tasks.questions import MAX_ANSWERS
 from mcp_tasks.workflows.retry import TRANSIENT_ERROR
 from mcp_tasks.workflows.steps import STEP_ROOM
@@ -104,7 +105,7 @@ class Definition:
 
 def worker_timeout(tool: Tool) -> int:
     """Seconds. The state's timeout comes first, so that a tool that runs over its time is named."""
-    return math.ceil(min(tool.timeout + timedelta(seconds=5), LAMBDA_LIMIT).total_seconds())
+    return math.ceil(min(tool.timeout + timedelta(seconds=5), MAX_LAMBDA_TIMEOUT).total_seconds())
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from mcp_tasks.registry.catalogue import Catalogue
-from mcp_tasks.registry.tool import Tool, WorkflowTool
+from mcp_tasks.registry.tool import Tool
+from mcp_tasks.registry.workflow_tool import WorkflowTool
 
 from .ask import AskFunction
 from .cdk_nag_findings import acknowledge

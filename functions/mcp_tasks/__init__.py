@@ -1,7 +1,7 @@
-"""Workflow-backed MCP servers on AWS. A tool's author needs what is named here, and no more.
+"""Workflow-backed MCP servers on AWS: the names that authors of tools, resources and prompts use.
 
-Names are resolved on first use: the functions that answer polls import this package too, and need
-neither pydantic nor the tools.
+A name's module is imported when the name is first used. The functions that answer polls import this
+package too, and load neither pydantic nor the tools.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
         ToolError,
     )
     from .registry.context import TaskContext
+    from .registry.function_tool import tool
     from .registry.prompt import Message, assistant, prompt, user
     from .registry.resource import NotFound, resource
     from .registry.results import ToolResult
-    from .registry.tool import tool, workflow_tool
+    from .registry.workflow_tool import workflow_tool
 
 __all__ = [
     "AskForm",
@@ -49,7 +50,7 @@ __all__ = [
     "workflow_tool",
 ]
 
-_HOMES = {
+_MODULES = {
     "AskForm": "asking",
     "AskModel": "asking",
     "AskRoots": "asking",
@@ -65,15 +66,15 @@ _HOMES = {
     "assistant": "prompt",
     "prompt": "prompt",
     "resource": "resource",
-    "tool": "tool",
+    "tool": "function_tool",
     "user": "prompt",
-    "workflow_tool": "tool",
+    "workflow_tool": "workflow_tool",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name == "content":
         return import_module(".registry.content", __name__)
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".registry.{_HOMES[name]}", __name__), name)
+    return getattr(import_module(f".registry.{_MODULES[name]}", __name__), name)

@@ -25,7 +25,8 @@ from mcp_tasks.payloads.pointer import payload_prefix
 from mcp_tasks.protocol.trace import logged, trace_context
 from mcp_tasks.redaction import step_errors_redacted
 from mcp_tasks.registry.context import TaskContext
-from mcp_tasks.registry.tool import FunctionTool, WorkflowTool
+from mcp_tasks.registry.function_tool import FunctionTool
+from mcp_tasks.registry.workflow_tool import WorkflowTool
 from mcp_tasks.tasks.task import now_ms
 from mcp_tasks.workflows.retry import state_retried_if_transient
 from mcp_tasks.workflows.steps import (

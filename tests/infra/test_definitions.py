@@ -24,7 +24,8 @@ from infra.state_machine_definition import (
 from mcp_tasks import tool, workflow_tool
 from mcp_tasks.payloads.offloading import MAX_OBJECT_BYTES, json_size
 from mcp_tasks.payloads.pointer import PayloadPointer, payload_prefix
-from mcp_tasks.registry.tool import DECLARATION, Tool
+from mcp_tasks.registry.declaration import DECLARATION
+from mcp_tasks.registry.tool import Tool
 from mcp_tasks.server.methods.task_creation import INPUT_ROOM
 from mcp_tasks.tasks.questions import MAX_ANSWERS
 from mcp_tasks.workflows.retry import TRANSIENT_ERROR

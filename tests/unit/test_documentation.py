@@ -12,7 +12,7 @@ import pytest
 from mcp_tasks import NotFound, TaskContext
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.registry.context import InputRequired
-from mcp_tasks.registry.tool import FunctionTool
+from mcp_tasks.registry.function_tool import FunctionTool
 from tests.paths import ROOT
 
 README: Final = ROOT / "README.md"

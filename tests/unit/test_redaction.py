@@ -23,7 +23,7 @@ from mcp_tasks.redaction import (
     step_errors_redacted,
 )
 from mcp_tasks.registry.context import TaskCancelled
-from mcp_tasks.registry.tool import WorkflowTool
+from mcp_tasks.registry.workflow_tool import WorkflowTool
 from mcp_tasks.workflows.steps import run_step
 
 SECRET: Final = "hunter2"

@@ -1,5 +1,7 @@
-"""What a server offers, as authors declare it: found in a folder, shown to clients.
+"""Tools, resources and prompts: how authors declare them, and how a deployment finds them.
 
-`tool`, `resource` and `prompt` are the declarations; `context` and `asking` what a function may do
-while it runs; `schema`, `results` and `content` what goes in and comes out; `catalogue` finds them.
+- Declarations: `function_tool` and `workflow_tool` (with `tool` and `step`), `resource`, `prompt`.
+- What an author's function may do while it runs: `context`, `asking`.
+- What goes in and comes out: `schema`, `results`, `content`, `completion`, `uri_template`.
+- What a deployment offers: `catalogue`.
 """

@@ -1,6 +1,7 @@
-"""What a function may ask the client for, and what it gets back.
+"""What an author's function may ask the client for, and what it gets back.
 
-Each request says two things: the question that goes out, and the value that its answer becomes.
+An InputRequest makes the question that the client is asked, and turns the answer into the value
+that the function gets.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ Form = TypeVar("Form", bound=BaseModel)
 
 
 class ToolError(Exception):
-    """The tool could not do what was asked; the message is for the caller, who may be a model.
+    """The tool could not do what it was called for. The message is for the caller, often a model.
 
-    It becomes a tool result with `isError: true`, never a failed task (tools.mdx, "Error
-    Handling"); in a prompt or a resource, the message of a JSON-RPC error. Any other exception is a
-    crash, and its message stays on the server.
+    In a tool it becomes a result with `isError: true`, and no failed task (tools.mdx, "Error
+    Handling"). In a prompt or a resource it becomes the message of a JSON-RPC error. Any other
+    exception is a crash, and its message does not leave the server.
     """
 
 
 class InputDeclined(ToolError):
-    """The person declined to answer, or dismissed the question (`action` says which).
+    """The user declined or dismissed the question: `action` is "decline" or "cancel".
 
-    Unhandled, it ends the tool call as a ToolError does; catch it to go on without the answer.
+    It is a ToolError, and ends the call like one. Catch it to go on without the answer.
     """
 
     def __init__(self, message: str, action: str) -> None:
@@ -39,8 +40,8 @@ class InputDeclined(ToolError):
         self.action = action
 
 
-class Request(ABC, Generic[Value]):
-    """One thing to ask the client for; give several to `TaskContext.ask_all`."""
+class InputRequest(ABC, Generic[Value]):
+    """One thing to ask the client for. `TaskContext.ask_all` takes several of them."""
 
     @abstractmethod
     def question(self) -> Question:
@@ -48,11 +49,11 @@ class Request(ABC, Generic[Value]):
 
     @abstractmethod
     def value(self, answer: Mapping[str, Any]) -> Value:
-        """What the function gets of an answer that fits the question."""
+        """The value that the function gets. `answer` fits the question."""
 
 
 @dataclass(frozen=True, slots=True)
-class AskForm(Request[Form]):
+class AskForm(InputRequest[Form]):
     """The client's user fills in a form: a flat pydantic model of strings, numbers, booleans and
     enums (elicitation.mdx, "Form Mode Elicitation Requests"). Not for secrets.
     """
@@ -61,43 +62,47 @@ class AskForm(Request[Form]):
     form: type[Form]
 
     def question(self) -> Question:
-        """Raises InvalidQuestion for a form that elicitation cannot carry."""
+        """The form as a question. Raises InvalidQuestion when elicitation cannot carry it."""
         return FormQuestion(self.message, requested_schema(self.form))
 
     def value(self, answer: Mapping[str, Any]) -> Form:
-        """Raises InputDeclined, and ToolError when the form breaks rules its schema cannot show."""
+        """The filled-in form.
+
+        Raises InputDeclined, and ToolError when the answer breaks a rule of the model that its JSON
+        Schema cannot express.
+        """
         _accepted(self.message, answer)
         try:
             return self.form.model_validate(answer["content"])
         except ValidationError as error:
             wrong = ", ".join(".".join(map(str, e["loc"])) or "form" for e in error.errors())
-            raise ToolError(f"The answer to {self.message!r} is not usable: {wrong}") from None
+            raise ToolError(f"The answer to {self.message!r} has invalid fields: {wrong}") from None
 
 
 @dataclass(frozen=True, slots=True)
-class AskUrl(Request[None]):
-    """The client's user visits a page, for what must not pass through the client: passwords, keys,
-    payments (elicitation.mdx, "URL Mode Elicitation Requests").
+class AskUrl(InputRequest[None]):
+    """The client's user visits a page, for input that must not pass through the client: passwords,
+    keys, payments (elicitation.mdx, "URL Mode Elicitation Requests").
 
-    An accepted answer means that the user agreed to go there, not that anything was done there:
-    the page has to tell the server, and the server has to check that it was the same user.
+    An accepted answer means that the user agreed to visit the page, not that anything was done
+    there. The page has to report to the server, which has to check that it was the same user.
     """
 
     message: str
     url: str
 
     def question(self) -> Question:
-        """Where to go, and why."""
+        """The page and the reason to visit it, as a question."""
         return UrlQuestion(self.message, self.url)
 
     def value(self, answer: Mapping[str, Any]) -> None:
-        """Raises InputDeclined."""
+        """Return nothing, or raise InputDeclined."""
         _accepted(self.message, answer)
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What the client's model wrote."""
+    """The message that the client's model wrote."""
 
     content: Any
     """One content block, or a list of them."""
@@ -106,18 +111,18 @@ class Completion:
 
     @property
     def text(self) -> str:
-        """The text of the content, without what is not text."""
+        """The text blocks of the content, joined."""
         blocks = self.content if isinstance(self.content, list) else [self.content]
         texts = (block.get("text") for block in blocks if isinstance(block, Mapping))
         return "".join(text for text in texts if isinstance(text, str))
 
 
 @dataclass(frozen=True, slots=True)
-class AskModel(Request[Completion]):
+class AskModel(InputRequest[Completion]):
     """The client's model writes something (sampling.mdx, "Creating Messages").
 
-    `prompt` is the user's message, or the whole conversation as sampling messages. `more` holds
-    further parameters by their names in the specification: `modelPreferences`, `stopSequences`...
+    `prompt` is the user's message, or a whole conversation as sampling messages. `more` holds
+    further parameters by their names in the specification, such as `modelPreferences`.
     """
 
     prompt: str | Sequence[Mapping[str, Any]]
@@ -127,7 +132,7 @@ class AskModel(Request[Completion]):
     more: Mapping[str, Any] | None = None
 
     def question(self) -> Question:
-        """The parameters of `sampling/createMessage`."""
+        """The parameters of `sampling/createMessage`, as a question."""
         params: dict[str, Any] = {
             "messages": [{"role": "user", "content": {"type": "text", "text": self.prompt}}]
             if isinstance(self.prompt, str)
@@ -146,22 +151,22 @@ class AskModel(Request[Completion]):
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A directory of the client's (roots.mdx, "Root")."""
+    """A directory of the client (roots.mdx, "Root")."""
 
     uri: str
     name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class AskRoots(Request[list[Root]]):
+class AskRoots(InputRequest[list[Root]]):
     """The client lists the directories that servers may work in (roots.mdx, "Listing Roots")."""
 
     def question(self) -> Question:
-        """There is nothing to say."""
+        """The question, which has no parameters."""
         return RootsQuestion()
 
     def value(self, answer: Mapping[str, Any]) -> list[Root]:
-        """The roots, perhaps none."""
+        """The roots; an empty list when the client has none."""
         return [Root(root["uri"], root.get("name")) for root in answer["roots"]]
 
 

@@ -1,8 +1,9 @@
-"""What a deployment offers: found in a folder when it is built, read from a file when it runs.
+"""The catalogue: which tools, resources and prompts a deployment offers.
 
-`cdk synth` imports every module of the tools folder and writes what it finds into the functions'
-bundle. At run time the API reads that file and imports a module only when something of it is
-called: a poll imports neither the tools nor pydantic.
+`cdk synth` imports every module of the tools folder and writes the declarations that it finds to a
+file in the functions' bundle. At run time the API function reads that file, and imports a module
+only when one of its tools, resources or prompts is called. So a poll imports neither the tools nor
+pydantic.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ PACKAGE: Final = "tools"
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What the API knows of a declaration without importing it."""
+    """What the API function knows about a declaration without importing its module."""
 
     name: str
     definition: dict[str, Any]
@@ -55,7 +56,7 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolEntry(Entry):
-    """A tool. Times are milliseconds."""
+    """A tool."""
 
     kind: str
     task: str
@@ -63,7 +64,7 @@ class ToolEntry(Entry):
     ttl_ms: int
     poll_interval_ms: int
     timeout_ms: int
-    """Of a function, or of one step of a workflow."""
+    """Of one run of the function, or of one step of the workflow."""
     mirrored: tuple[MirroredParameter, ...]
     scopes: tuple[str, ...] = ()
     state_machine_arn: str | None
@@ -76,7 +77,7 @@ class ToolEntry(Entry):
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceEntry(Entry):
-    """A resource, or a template of resources; its name here is its URI or template."""
+    """A resource or a resource template; its `name` is the URI or the template."""
 
     fresh_ms: int
     cache_scope: str
@@ -103,7 +104,7 @@ class PromptEntry(Entry):
 
 
 class Catalogue:
-    """Tools, resources and prompts, each in the order of their names."""
+    """Tools, resources and prompts, each sorted by name."""
 
     def __init__(
         self,
@@ -116,7 +117,10 @@ class Catalogue:
         self.prompts = {entry.name: entry for entry in sorted(prompts, key=lambda e: e.name)}
 
     def resource(self, uri: str) -> tuple[ResourceEntry, dict[str, str]] | None:
-        """The resource of that URI and its variables; one without variables comes first."""
+        """The resource of a URI, and the values of its variables; None when there is none.
+
+        A resource with exactly this URI has precedence over a template that matches it.
+        """
         if uri in self.resources and not self.resources[uri].uri.variables:
             return self.resources[uri], {}
         for entry in self.resources.values():
@@ -127,7 +131,7 @@ class Catalogue:
 
     @classmethod
     def read(cls, file: Path) -> Catalogue:
-        """Read what `write` wrote."""
+        """Read a file that `write` wrote."""
         found = json.loads(file.read_text(encoding="utf-8"))
         for entry in found["tools"]:
             entry["mirrored"] = tuple(
@@ -142,7 +146,7 @@ class Catalogue:
         )
 
     def write(self, file: Path) -> None:
-        """Write the catalogue; the same declarations give the same bytes."""
+        """Write the catalogue to a file. The same declarations give the same bytes."""
         found = {
             "tools": [asdict(entry) for entry in self.tools.values()],
             "resources": [asdict(entry) for entry in self.resources.values()],
@@ -152,10 +156,10 @@ class Catalogue:
 
     @classmethod
     def discover(cls, folder: Path) -> Catalogue:
-        """Import the modules and packages of a folder and collect what they declare.
+        """Import the modules and packages of a folder, and collect what they declare.
 
-        Raises ValueError for two tools, prompts or resources of one name, and whatever a module
-        raises on import.
+        Raises ValueError when two tools, two prompts or two resources have the same name, and
+        whatever a module raises on import.
         """
         _mount(folder)
         found: dict[tuple[type[Entry], str], tuple[Declaration, Entry]] = {}
@@ -169,7 +173,7 @@ class Catalogue:
                     continue
                 new = _entry(declared, module.__name__, attribute)
                 other, entry = found.setdefault((type(new), new.name), (declared, new))
-                if other is not declared:  # the same one again is merely imported elsewhere
+                if other is not declared:  # A module may import another module's declaration.
                     kind = type(new).__name__.removesuffix("Entry").lower()
                     raise ValueError(
                         f"two {kind}s are named {new.name!r}: in {entry.module} "
@@ -184,7 +188,7 @@ class Catalogue:
 
 
 def _mount(folder: Path) -> None:
-    """Make `folder` importable as the package `tools`, whatever it is called and wherever it is."""
+    """Make `folder` importable as the package `tools`, under whatever path it lies."""
     if not folder.is_dir():
         raise ValueError(f"there is no tools folder {folder}")
     for name in [n for n in sys.modules if n == PACKAGE or n.startswith(f"{PACKAGE}.")]:
@@ -195,9 +199,10 @@ def _mount(folder: Path) -> None:
 
 
 def _declaration(value: Any) -> Declaration | None:
+    from .declaration import DECLARATION
     from .prompt import Prompt
     from .resource import Resource
-    from .tool import DECLARATION, Tool
+    from .tool import Tool
 
     kinds = (Tool, Resource, Prompt)
     declared = value if isinstance(value, kinds) else getattr(value, DECLARATION, None)
@@ -207,7 +212,7 @@ def _declaration(value: Any) -> Declaration | None:
 def _entry(declared: Declaration, module: str, attribute: str) -> Entry:
     from .prompt import Prompt
     from .resource import Resource
-    from .tool import FunctionTool, WorkflowTool
+    from .workflow_tool import WorkflowTool
 
     where = {"module": module, "attribute": attribute}
     if isinstance(declared, Prompt):
@@ -223,7 +228,7 @@ def _entry(declared: Declaration, module: str, attribute: str) -> Entry:
     return ToolEntry(
         name=declared.name,
         definition=declared.definition(),
-        kind="function" if isinstance(declared, FunctionTool) else "workflow",
+        kind="workflow" if isinstance(declared, WorkflowTool) else "function",
         task=declared.task,
         asks_first=declared.ask_first is not None,
         ttl_ms=declared.ttl // _MILLISECOND,

@@ -1,7 +1,7 @@
 """Content blocks, as tools' results and prompts' messages carry them (tools.mdx, "Tool Result").
 
-Each function returns the block as the specification writes it, a plain dict; `annotations` (for
-whom, how important) and `_meta` may be added to any of them.
+Each function returns the block as a dict with the specification's member names. `annotations` (the
+audience and the priority) and `_meta` may be added to any block.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "resource_link": ("uri", "name"),
     "resource": ("resource",),
 }
-"""Type -> required members."""
+"""The required members of each type of block."""
 
 
 def text(value: str) -> ContentBlock:
@@ -38,7 +38,7 @@ def audio(data: bytes, mime_type: str) -> ContentBlock:
 
 
 def resource_link(uri: str, name: str, **members: Any) -> ContentBlock:
-    """A link to a resource that the client may read; `members` are further ones of a Resource."""
+    """A link to a resource that the client may read. `members` are further ones of a Resource."""
     return {"type": "resource_link", "uri": uri, "name": name, **members}
 
 

@@ -1,4 +1,4 @@
-"""What a function may do while it runs: report, log, and ask."""
+"""What an author's function may do while it runs: report progress, log, and ask the client."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pydantic import BaseModel
 from ..protocol.notifications import LogLevel
 from ..tasks.forms import InvalidAnswer
 from ..tasks.questions import Kind, Question
-from .asking import AskForm, AskModel, AskRoots, AskUrl, Completion, Request, Root
+from .asking import AskForm, AskModel, AskRoots, AskUrl, Completion, InputRequest, Root
 
 Form = TypeVar("Form", bound=BaseModel)
 
 
 class InputRequired(BaseException):
-    """Ends a function that asks for what is not answered yet; the function will run again.
+    """Ends a function that asks a question without an answer yet. The function will run again.
 
-    Not an Exception, so that a tool's own `except Exception` does not swallow the question.
+    It is no Exception, so a tool's own `except Exception` does not catch it.
     """
 
     def __init__(self, questions: Mapping[str, Question]) -> None:
@@ -28,48 +28,49 @@ class InputRequired(BaseException):
 
 
 class TaskCancelled(BaseException):
-    """Ends a function whose task is over: nobody waits for its result any more."""
+    """Ends a function whose task is terminal, because its result would be discarded."""
 
 
-def _unheard(*_: Any) -> None:
-    """Where reports go that nobody reads."""
+def _discard(*_: Any) -> None:
+    """Drop a report or a log message."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """A function's view of its own run, in a tool, a prompt or a resource alike. Declare a
-    parameter of this type to get it.
+    """What a tool, a prompt or a resource gets for a parameter of this type: its own run.
 
-    `TaskContext()` is one for tests: `task_id` is None, reports go nowhere, and `ask` finds only
-    `answers`, for instance `{"answer": {"action": "accept", "content": {...}}}`.
+    Tests make one themselves. In `TaskContext()`, `task_id` is None, reports and log messages are
+    dropped, and `ask` finds no answers. `TaskContext(answers={"answer": {"action": "accept",
+    "content": {...}}})` has the answer to a question.
     """
 
     task_id: str | None = None
-    """None within a request."""
+    """None when the function runs within a request."""
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The client's answers, by the key of their question."""
     client_can: frozenset[str] = frozenset(Kind)
-    """What the client can be asked for: "form", "url", "sampling", "roots"."""
-    on_report: Callable[[str, float | None], None] = _unheard
-    on_log: Callable[[str, Any, str | None], None] = _unheard
-    taken: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
+    """The kinds of questions that the client supports: "form", "url", "sampling", "roots"."""
+    on_report: Callable[[str, float | None], None] = _discard
+    on_log: Callable[[str, Any, str | None], None] = _discard
+    used_answers: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
     """The answers that the function has asked for and got so far, by key."""
     asked: dict[str, Question] = field(default_factory=dict, init=False)
-    """What the function has asked for so far."""
+    """The questions that the function has asked so far, by key."""
 
     def report(self, message: str, progress: float | None = None) -> None:
-        """Tell the client how far the work is. `progress` is a fraction from 0 to 1.
+        """Report to the client how far the work is. `progress` is a fraction from 0 to 1.
 
-        A task's client reads it as the statusMessage, which costs one write; when the task was
-        cancelled, this is where the function ends. Within a request it is a progress notification,
-        if the client asked for them.
+        In a task, the message becomes the `statusMessage`, at the cost of one write. When the task
+        is terminal, this call ends the function by raising TaskCancelled. Within a request, the
+        message becomes a progress notification, if the client asked for them.
         """
         self.on_report(message, progress)
 
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
         """Send the client a log message, if it asked for messages of this level.
 
-        `data` is any JSON value, without secrets. Only within a request: tasks have no channel for
-        log messages, and theirs are dropped (tasks.md, "Task Status Notifications").
+        `data` is any JSON value, without secrets. Tasks have no channel for log messages, so the
+        log messages of a task are dropped (tasks.md, "Task Status Notifications").
         """
         self.on_log(level, data, logger)
 
@@ -77,7 +78,7 @@ class TaskContext:
         """Ask the client's user to fill in a form, and return it filled in.
 
         `form` is a flat pydantic model of strings, numbers, booleans and enums. The first call ends
-        the function; it runs again from its beginning once there is an answer, so ask before you
+        the function, which runs again from its beginning when there is an answer. So ask before you
         change anything, and give each question of a function its own `key`.
 
         Raises InputDeclined, and InvalidQuestion for a form that elicitation cannot carry.
@@ -86,7 +87,7 @@ class TaskContext:
         return answer
 
     def ask_url(self, message: str, url: str, *, key: str = "page") -> None:
-        """Ask the client's user to visit a page; returns when they agreed to. See AskUrl.
+        """Ask the client's user to visit a page. Returns when the user agreed to. See AskUrl.
 
         Raises InputDeclined.
         """
@@ -110,14 +111,15 @@ class TaskContext:
         roots: list[Root] = self.ask_all({key: AskRoots()})[key]
         return roots
 
-    def ask_all(self, requests: Mapping[str, Request[Any]]) -> dict[str, Any]:
-        """Ask for several things at once, by key; the client may answer in any order.
+    def ask_all(self, requests: Mapping[str, InputRequest[Any]]) -> dict[str, Any]:
+        """Ask several questions at once, by key. The client may answer them in any order.
 
-        Returns what each request's `value` makes of its answer, by key. Raises as they do.
+        Returns the value of each answer, by key. Raises what the requests' `question` and `value`
+        raise, and ValueError when two different questions have one key.
         """
         questions = {key: request.question() for key, request in requests.items()}
         for key, question in questions.items():
-            # Otherwise the answer to the first would be taken for one to the second.
+            # With one key, the answer to the first question would be used for the second.
             if self.asked.setdefault(key, question) != question:
                 raise ValueError(f"two questions have the key {key!r}; give each its own")
         answers = {key: self._answer(key, question) for key, question in questions.items()}
@@ -134,8 +136,8 @@ class TaskContext:
         if key not in self.answers:
             return None
         try:
-            self.taken[key] = question.check(key, self.answers[key])
+            self.used_answers[key] = question.check(key, self.answers[key])
         except InvalidAnswer:
-            # mrtr.mdx, "Error Handling": what cannot be used is asked for again.
+            # An unusable answer is asked for again (mrtr.mdx, "Error Handling").
             return None
-        return self.taken[key]
+        return self.used_answers[key]

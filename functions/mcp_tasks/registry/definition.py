@@ -1,4 +1,4 @@
-"""Definitions, as the lists show them to clients."""
+"""Definitions of tools, resources and prompts, as the lists show them to clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def shown(
     annotations: Mapping[str, Any] | None = None,
     **members: Any,
 ) -> dict[str, Any]:
-    """A definition with these members, in this order, without those that say nothing."""
+    """A definition with these members, in this order, without those that are None or empty."""
     found = {
         **members,
         "annotations": dict(annotations or {}),

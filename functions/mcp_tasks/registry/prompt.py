@@ -3,7 +3,7 @@
     @prompt
     def review(code: str, language: Literal["python", "sql"] = "python") -> str: ...
 
-The parameters are the prompt's arguments.
+The function's parameters are the prompt's arguments.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 from pydantic import BaseModel
 
@@ -19,10 +19,8 @@ from . import schema
 from .completion import Completer, completers
 from .content import ContentBlock, is_block, text
 from .context import TaskContext
+from .declaration import Function, attach
 from .definition import shown
-from .tool import DECLARATION
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ class Message:
     content: str | ContentBlock
 
     def as_message(self) -> dict[str, Any]:
-        """The PromptMessage. Raises ValueError for what is not one."""
+        """The PromptMessage. Raises ValueError for an unknown role or content that is no block."""
         block = text(self.content) if isinstance(self.content, str) else self.content
         if self.role not in ("user", "assistant") or not is_block(block):
             raise ValueError("a message has the role user or assistant, and a content block")
@@ -41,18 +39,18 @@ class Message:
 
 
 def user(content: str | ContentBlock) -> Message:
-    """A message of the user's."""
+    """A message of the user."""
     return Message("user", content)
 
 
 def assistant(content: str | ContentBlock) -> Message:
-    """A message of the model's."""
+    """A message of the model."""
     return Message("assistant", content)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """A function that writes messages."""
+    """A function that is a prompt: it returns messages."""
 
     name: str
     title: str | None
@@ -62,7 +60,8 @@ class Prompt:
     permissions: Sequence[Mapping[str, Any]]
     function: Callable[..., Any]
     arguments: type[BaseModel]
-    context: str | None
+    context_parameter: str | None
+    """The parameter that takes the TaskContext."""
     complete: Mapping[str, Completer]
 
     def definition(self) -> dict[str, Any]:
@@ -86,12 +85,12 @@ class Prompt:
         )
 
     def check_arguments(self, arguments: Mapping[str, str]) -> dict[str, Any]:
-        """Arguments as the function's types. Raises schema.InvalidArguments."""
+        """Convert arguments to the parameters' types. Raises schema.InvalidArguments."""
         return schema.text_arguments(self.arguments, arguments)
 
     def get(self, values: Mapping[str, Any], task: TaskContext) -> dict[str, Any]:
         """Run the function on checked arguments, and return its GetPromptResult."""
-        context = {self.context: task} if self.context else {}
+        context = {self.context_parameter: task} if self.context_parameter else {}
         returned = self.function(**values, **context)
         messages = returned if isinstance(returned, (list, tuple)) else [returned]
         result: dict[str, Any] = {
@@ -129,14 +128,14 @@ def prompt(
     """Declare a function as a prompt. The function stays what it is.
 
     Its name, docstring and parameters become what clients see. It returns text, a content block, a
-    Message (`user(...)`, `assistant(...)`), or a list of them. It runs within the request, may
-    declare a TaskContext, and may ask. Clients send every argument as text; a parameter of another
-    type is converted.
+    Message (`user(...)`, `assistant(...)`), or a list of them. It runs within the request. It may
+    have a parameter of the type TaskContext, and ask the client. Clients send every argument as
+    text, which is converted to the parameter's type.
 
     Args:
-        complete: values for the arguments, for `completion/complete`: a list, or a function of what
-            was typed and of the other arguments so far. Enums and Literals need none.
-        permissions: IAM statements for the function that answers requests.
+        complete: values for the arguments, for `completion/complete`: a list, or a function of the
+            text typed so far and of the other arguments. Enums and Literals need none.
+        permissions: IAM policy statements for the function that answers requests.
 
     Raises TypeError or ValueError when the declaration cannot be offered to clients.
     """
@@ -153,10 +152,9 @@ def prompt(
             permissions=permissions,
             function=target,
             arguments=arguments,
-            context=schema.context_parameter(target, TaskContext),
+            context_parameter=schema.context_parameter(target, TaskContext),
             complete=completers(arguments, complete or {}, declared_name),
         )
-        setattr(target, DECLARATION, declaration)
-        return target
+        return attach(target, declaration)
 
     return declare if function is None else declare(function)

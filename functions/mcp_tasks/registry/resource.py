@@ -3,7 +3,7 @@
     @resource("docs://handbook")                one resource
     @resource("docs://chapters/{number}")       a template
 
-A template's variables are the parameters.
+The function's parameters are the template's variables.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
@@ -21,29 +21,27 @@ from . import schema
 from .completion import Completer, completers
 from .content import is_contents, resource_contents
 from .context import TaskContext
+from .declaration import Function, attach
 from .definition import shown
-from .tool import DECLARATION
 from .uri_template import UriTemplate
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 CacheScope = Literal["public", "private"]
 JSON: Final = "application/json"
 
-_ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(
+_ANY_VALUE: Final[TypeAdapter[Any]] = TypeAdapter(
     Any,
-    # So that NaN is no silent null, but an error.
+    # By default pydantic writes NaN as null. Kept as it is, NaN is refused by json.dumps below.
     config=ConfigDict(ser_json_inf_nan="constants"),
 )
 
 
 class NotFound(Exception):
-    """There is no such resource: the template matched, but nothing has these values."""
+    """No resource has this URI: the template matches it, but its variables' values name nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """A function that reads a resource, or all those that a template describes."""
+    """A function that reads a resource, or every resource that matches a template."""
 
     uri: UriTemplate
     name: str
@@ -58,7 +56,8 @@ class Resource:
     permissions: Sequence[Mapping[str, Any]]
     function: Callable[..., Any]
     arguments: type[BaseModel]
-    context: str | None
+    context_parameter: str | None
+    """The parameter that takes the TaskContext."""
     complete: Mapping[str, Completer]
 
     def definition(self) -> dict[str, Any]:
@@ -79,14 +78,15 @@ class Resource:
     ) -> list[dict[str, Any]]:
         """Run the function, and return the contents (resources.mdx, "Resource Contents").
 
-        Raises NotFound, also for variables that do not have the parameters' types.
+        Raises NotFound, also when a variable does not have its parameter's type, and ValueError for
+        a value that is not JSON.
         """
         try:
             values = schema.text_arguments(self.arguments, variables)
         except schema.InvalidArguments:
             raise NotFound(uri) from None
-        if self.context:
-            values[self.context] = task
+        if self.context_parameter:
+            values[self.context_parameter] = task
         return self._contents(uri, self.function(**values))
 
     def _contents(self, uri: str, value: Any) -> list[dict[str, Any]]:
@@ -94,7 +94,7 @@ class Resource:
             return [resource_contents(uri, value, self.mime_type)]
         if isinstance(value, list) and value and all(map(is_contents, value)):
             return value
-        document = _ANYTHING.dump_python(value, mode="json", by_alias=True)
+        document = _ANY_VALUE.dump_python(value, mode="json", by_alias=True)
         text = json.dumps(document, ensure_ascii=False, allow_nan=False)
         return [resource_contents(uri, text, self.mime_type or JSON)]
 
@@ -115,31 +115,27 @@ def resource(
 ) -> Callable[[Function], Function]:
     """Declare a function as a resource. The function stays what it is.
 
-    It returns text, bytes, a list of `content.resource_contents(...)`, or anything else that
-    becomes JSON. It runs within the request, may declare a TaskContext, and may ask.
+    It returns text, bytes, a list of `content.resource_contents(...)`, or any value that pydantic
+    can write as JSON. It runs within the request. It may have a parameter of the type TaskContext,
+    and ask the client.
 
     Args:
-        uri: the resource's URI, or a template: `{name}` matches up to the next `/`, `{+name}` on.
-            Values are percent-decoded, so either may hold `/` and `..`: check one that becomes a
-            path or a key.
+        uri: the resource's URI, or a template. `{name}` matches up to the next `/`; `{+name}`
+            matches `/` too. Values are percent-decoded, so both kinds may hold `/` and `..`: check
+            a value before you use it in a path or a key.
         complete: values for the template's variables, for `completion/complete`: a list, or a
-            function of what was typed and of the variables so far. Enums and Literals need none.
-        fresh_for: how long clients may keep what they read, `ttlMs`.
-        cache_scope: "public" only when everybody reads the same.
-        permissions: IAM statements for the function that answers requests.
+            function of the text typed so far and of the other variables. Enums and Literals need
+            none.
+        fresh_for: how long clients may cache the contents, `ttlMs`.
+        cache_scope: "public" only when all callers read the same contents.
+        permissions: IAM policy statements for the function that answers requests.
 
     Raises TypeError or ValueError when the declaration cannot be offered to clients.
     """
 
     def declare(target: Function) -> Function:
         template = UriTemplate(uri)
-        arguments = schema.parameters_model(target, TaskContext)
-        names = set(schema.parameters(arguments))
-        if names != set(template.variables):
-            raise TypeError(
-                f"{target.__module__}.{target.__qualname__}: the parameters {sorted(names)} are "
-                f"not the variables of {uri}"
-            )
+        arguments = _arguments(target, template)
         declaration = Resource(
             uri=template,
             name=name or target.__name__,
@@ -154,10 +150,21 @@ def resource(
             permissions=permissions,
             function=target,
             arguments=arguments,
-            context=schema.context_parameter(target, TaskContext),
+            context_parameter=schema.context_parameter(target, TaskContext),
             complete=completers(arguments, complete or {}, uri),
         )
-        setattr(target, DECLARATION, declaration)
-        return target
+        return attach(target, declaration)
 
     return declare
+
+
+def _arguments(function: Callable[..., Any], template: UriTemplate) -> type[BaseModel]:
+    """The template's variables as the function's parameters. Raises TypeError when they differ."""
+    arguments = schema.parameters_model(function, TaskContext)
+    names = set(schema.parameters(arguments))
+    if names != set(template.variables):
+        raise TypeError(
+            f"{function.__module__}.{function.__qualname__}: the parameters {sorted(names)} are "
+            f"not the variables of {template.text}"
+        )
+    return arguments

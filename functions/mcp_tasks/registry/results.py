@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from . import content
+from . import content, schema
 from .content import ContentBlock, is_block
 from .schema import WrittenSchema
 
-MAX_TEXT_COPY: Final = 64_000
-"""Characters."""
+MAX_TEXT_COPY_CHARACTERS: Final = 64_000
+"""The size up to which structured content is repeated as text."""
 
-
-NO_COPY: Final = "The result is in structuredContent:"
-"""How the text begins that stands for a copy too large."""
+OMITTED_COPY_PREFIX: Final = "The result is in structuredContent:"
+"""The beginning of the text that stands in place of a larger copy."""
 
 RESULT_MEMBERS: Final = ("content", "structuredContent", "isError", "_meta")
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """A result with content of its author's own: images, audio, resource links, several texts.
+    """A result whose content blocks the tool makes itself: images, audio, links, several texts.
 
-    `content` holds blocks as `mcp_tasks.content` makes them.
+    `content` holds blocks as the functions of `mcp_tasks.content` return them.
     """
 
     content: Sequence[ContentBlock]
@@ -37,10 +36,11 @@ class ToolResult:
     def as_result(self) -> dict[str, Any]:
         """The CallToolResult, without the envelope that a protocol revision puts around it.
 
-        Raises ValueError or TypeError for a block that no client could read, or what is not JSON.
+        Raises ValueError for a block that no client could read, and ValueError or TypeError for a
+        value that is not JSON.
         """
         if not all(map(is_block, self.content)):
-            raise ValueError("content holds what is not a content block")
+            raise ValueError("content holds a value that is not a content block")
         result: dict[str, Any] = {"content": [dict(block) for block in self.content]}
         if self.structured_content is not None:
             result["structuredContent"] = self.structured_content
@@ -51,9 +51,10 @@ class ToolResult:
 
 
 def returned(value: Any, declared: TypeAdapter[Any] | WrittenSchema | None) -> dict[str, Any]:
-    """The result of a Python function: text, content of its own, or structured content.
+    """The CallToolResult of a Python function's return value.
 
-    Structured content is checked against what was declared. Raises ValueError when it differs.
+    The value is a ToolResult, text, or any other value, which becomes structured content and is
+    checked against the declared type. Raises ValueError when it does not have that type.
     """
     if isinstance(value, ToolResult):
         if declared is not None and not value.is_error:
@@ -67,10 +68,10 @@ def returned(value: Any, declared: TypeAdapter[Any] | WrittenSchema | None) -> d
 def workflow_output(
     output: Any, declared: TypeAdapter[Any] | WrittenSchema | None
 ) -> dict[str, Any]:
-    """The result of an execution: its output is structured content, unless it is a result already.
+    """The CallToolResult of an execution's output.
 
-    With a declared result type the output is checked against it. Without one, an object whose
-    `content` is a list of content blocks is the result.
+    With a declared result type, the output is structured content and is checked against the type.
+    Without one, an object whose `content` is a list of content blocks is the result itself.
 
     Raises ValueError when the output does not have the declared type.
     """
@@ -92,20 +93,29 @@ def text_result(text: str) -> dict[str, Any]:
 
 
 def error_result(message: str) -> dict[str, Any]:
-    """A tool execution error: what went wrong, for a model that may try again."""
+    """A tool execution error. The message says what went wrong; the client's model may read it."""
     return {**text_result(message), "isError": True}
 
 
 def structured_result(value: Any) -> dict[str, Any]:
-    """Structured content, with a copy as text for clients that do not read it.
+    """Structured content, with a copy as text for clients that do not read structured content.
 
-    The copy is a SHOULD (tools.mdx, "Structured Content"); a large one is left out and said so,
-    because a task's row has to hold both. Raises ValueError for NaN and infinity.
+    The copy is a SHOULD (tools.mdx, "Structured Content"). A task's row has to hold both, so the
+    text only gives the size of a large copy. Raises ValueError for NaN and infinity.
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    if len(text) > MAX_TEXT_COPY:
-        text = f"{NO_COPY} {len(text)} characters of JSON"
+    if len(text) > MAX_TEXT_COPY_CHARACTERS:
+        text = f"{OMITTED_COPY_PREFIX} {len(text)} characters of JSON"
     return {**text_result(text), "structuredContent": value}
+
+
+def result_type(function: Callable[..., Any]) -> TypeAdapter[Any] | None:
+    """The type of a function's structured content, by its return annotation.
+
+    None for text, for ToolResult, and without an annotation: such results are not checked.
+    """
+    hint = schema.hints(function).get("return")
+    return None if hint is ToolResult else schema.result_adapter(hint)
 
 
 def _checked(value: Any, declared: TypeAdapter[Any] | WrittenSchema) -> Any:
@@ -113,7 +123,7 @@ def _checked(value: Any, declared: TypeAdapter[Any] | WrittenSchema) -> Any:
     if isinstance(declared, WrittenSchema):
         declared.check(value, "the result")
         return value
-    # Checked, because pydantic writes a value of another type with no more than a warning.
+    # Validated first, because pydantic dumps a value of another type with only a warning.
     checked = declared.validate_python(value)
     return declared.dump_python(checked, mode="json", by_alias=True)
 
@@ -123,7 +133,7 @@ def _untyped(value: Any) -> dict[str, Any]:
 
 
 def _is_result(output: Any) -> bool:
-    """Whether a client could read this as a CallToolResult; somebody's CMS has `content` too."""
+    """Whether the output is a CallToolResult, and not an object that has a member `content` too."""
     if not isinstance(output, Mapping) or not isinstance(output.get("content"), list):
         return False
     if not isinstance(output.get("isError", False), bool):

@@ -1,4 +1,4 @@
-"""JSON Schemas from Python types, by pydantic: a function's parameters, its result, a form.
+"""JSON Schemas from Python types, by means of pydantic: of parameters, of results, and of forms.
 
 tools.mdx, "Tool" (inputSchema, outputSchema); elicitation.mdx, "Requested Schema".
 """
@@ -18,15 +18,16 @@ from pydantic_core import ErrorDetails
 from .. import json_schema
 from ..tasks.forms import InvalidQuestion, check_form
 
-_FIELD = "argument_"
+_FIELD_PREFIX = "argument_"
+"""Of a model's field for a parameter, because a field must not have a name of pydantic's own."""
 
 
 class InvalidArguments(ValueError):
-    """Arguments that break a schema; the message names each field and what is wrong with it."""
+    """Arguments do not fit their schema. The message names each wrong field and what is wrong."""
 
 
 class WrittenSchema:
-    """Arguments or results by a JSON Schema that is shown to clients as its author wrote it."""
+    """A JSON Schema of arguments or results that an author wrote, and that clients see as it is."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         """Raises InvalidSchema."""
@@ -34,7 +35,7 @@ class WrittenSchema:
         self._compiled = json_schema.compiled(self.schema)
 
     def check(self, value: Any, name: str) -> None:
-        """Raises Mismatch naming the first thing that is wrong, as a part of `name`."""
+        """Raises Mismatch for the first violation, which it locates within `name`."""
         json_schema.check(self._compiled, value, name)
 
 
@@ -60,13 +61,15 @@ def parameters_model(function: Callable[..., Any], skip: type) -> type[BaseModel
         if annotations[name] is skip:
             continue
         default = ... if parameter.default is parameter.empty else parameter.default
-        # By alias, because a field may not be called as pydantic's own methods are.
-        fields[f"{_FIELD}{name}"] = (Annotated[annotations[name], Field(alias=name)], default)
+        fields[f"{_FIELD_PREFIX}{name}"] = (
+            Annotated[annotations[name], Field(alias=name)],
+            default,
+        )
     return create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
 
 
-def closed(model: type[BaseModel]) -> type[BaseModel]:
-    """The model, refusing fields that it does not name."""
+def forbid_extra(model: type[BaseModel]) -> type[BaseModel]:
+    """The model, refusing fields that it does not define."""
     namespace = {
         "__module__": model.__module__,
         "__doc__": model.__doc__,
@@ -89,7 +92,7 @@ def object_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def result_adapter(annotation: Any) -> TypeAdapter[Any] | None:
-    """The adapter of a result type; None for text, for no result, and for untyped results."""
+    """The adapter of a return annotation; None for text, None, Any, and a missing annotation."""
     if annotation in (str, None, type(None), Any, inspect.Signature.empty):
         return None
     return TypeAdapter(annotation)
@@ -108,33 +111,33 @@ def validate_arguments(model: type[BaseModel], arguments: Any) -> dict[str, Any]
     Raises InvalidArguments.
     """
     try:
-        # Strict, as the JSON Schema is: "5" is no integer. JSON mode, in which strings still become
-        # dates and arrays tuples, as their schemas promise.
-        checked = model.model_validate_json(json.dumps(_integers(arguments)), strict=True)
+        # Strict, because the JSON Schema is: "5" is no integer. In JSON mode, because there a
+        # string still becomes a date, and an array a tuple, as the schema says.
+        checked = model.model_validate_json(json.dumps(_with_integers(arguments)), strict=True)
     except ValidationError as error:
-        raise InvalidArguments("; ".join(_sentence(e) for e in error.errors())) from None
-    return {name.removeprefix(_FIELD): getattr(checked, name) for name in model.model_fields}
+        raise InvalidArguments("; ".join(_field_error(e) for e in error.errors())) from None
+    return {name.removeprefix(_FIELD_PREFIX): getattr(checked, name) for name in model.model_fields}
 
 
 def text_arguments(model: type[BaseModel], arguments: Mapping[str, str]) -> dict[str, Any]:
-    """Convert arguments that are all text, as prompts and URI templates have them.
+    """Convert arguments that are all text: those of prompts, and the variables of URI templates.
 
     Raises InvalidArguments.
     """
     try:
         checked = model.model_validate_strings(dict(arguments))
     except ValidationError as error:
-        raise InvalidArguments("; ".join(_sentence(e) for e in error.errors())) from None
-    return {name.removeprefix(_FIELD): getattr(checked, name) for name in model.model_fields}
+        raise InvalidArguments("; ".join(_field_error(e) for e in error.errors())) from None
+    return {name.removeprefix(_FIELD_PREFIX): getattr(checked, name) for name in model.model_fields}
 
 
 def parameters(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """The fields of a `parameters_model` by the parameters' names."""
-    return {name.removeprefix(_FIELD): field for name, field in model.model_fields.items()}
+    """The fields of a `parameters_model`, by the names of the parameters."""
+    return {name.removeprefix(_FIELD_PREFIX): field for name, field in model.model_fields.items()}
 
 
 def choices(annotation: Any) -> list[str]:
-    """The values that a parameter may have, as text, when its type names them; else none."""
+    """The values of an enum or a Literal, as text; an empty list for any other type."""
     schema = TypeAdapter(annotation).json_schema()
     definitions = schema.get("$defs", {})
     found = []
@@ -146,8 +149,8 @@ def choices(annotation: Any) -> list[str]:
 def requested_schema(form: type[BaseModel]) -> dict[str, Any]:
     """The schema of an elicitation form: a flat object of primitive properties.
 
-    Raises InvalidQuestion naming the field that is not one, for instance an optional or nested
-    one: give it a default instead of None, or ask several questions.
+    Raises InvalidQuestion, with the name of the field, for a field that is not primitive. Give an
+    optional field a default instead of None, and ask several questions instead of a nested model.
     """
     schema = form.model_json_schema()
     definitions = schema.get("$defs", {})
@@ -166,7 +169,7 @@ def requested_schema(form: type[BaseModel]) -> dict[str, Any]:
 
 
 def _resolved(field: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    """Inline the `$ref` of an enum class; forms have no definitions."""
+    """The field with the `$ref` of an enum class inlined, because a form has no `$defs`."""
     reference = field.get("$ref")
     if reference is None:
         return field
@@ -174,23 +177,24 @@ def _resolved(field: dict[str, Any], definitions: dict[str, Any]) -> dict[str, A
     return {**target, **{key: value for key, value in field.items() if key != "$ref"}}
 
 
-def _sentence(error: ErrorDetails) -> str:
-    """`field: what is wrong`, without the offending value."""
+def _field_error(error: ErrorDetails) -> str:
+    """`field: what is wrong`. The value is left out, because it may be private."""
     where = ".".join(str(part) for part in error["loc"]) or "arguments"
     return f"{where}: {error['msg']}"
 
 
 def _drop_titles(schema: Any, name: str | None = None) -> None:
-    """Remove the titles that pydantic makes from names: they say nothing new, and cost tokens.
+    """Remove the titles that pydantic makes from names: they add nothing, and cost tokens.
 
-    `name` is the name that the schema goes by; a title that says more is its author's, and stays.
+    `name` is the property's or definition's name. A title that differs from it is the author's, and
+    stays.
     """
     if isinstance(schema, list):
         for item in schema:
             _drop_titles(item)
     elif isinstance(schema, dict):
         title = schema.get("title")
-        if isinstance(title, str) and (name is None or _plain(title) == _plain(name)):
+        if isinstance(title, str) and (name is None or _normalized(title) == _normalized(name)):
             del schema["title"]
         for key, child in schema.items():
             if key in ("properties", "$defs"):
@@ -200,17 +204,17 @@ def _drop_titles(schema: Any, name: str | None = None) -> None:
                 _drop_titles(child)
 
 
-def _integers(value: Any) -> Any:
-    """JSON Schema's integers include 42.0; pydantic's do not."""
+def _with_integers(value: Any) -> Any:
+    """The value with 42.0 as 42: an integer in JSON Schema, but not in pydantic's strict mode."""
     match value:
         case float() if value.is_integer() and abs(value) < 2**53:
             return int(value)
         case list():
-            return [_integers(item) for item in value]
+            return [_with_integers(item) for item in value]
         case dict():
-            return {key: _integers(item) for key, item in value.items()}
+            return {key: _with_integers(item) for key, item in value.items()}
     return value
 
 
-def _plain(text: str) -> str:
+def _normalized(text: str) -> str:
     return text.replace("_", "").replace(" ", "").lower()

@@ -1,9 +1,9 @@
 """URI templates, and the URIs that match them (RFC 6570, levels 1 and 2).
 
-`{name}` stands for a run of characters without `/`, `?` and `#`; `{+name}` for one with them. Both
-end where the text behind them begins for the first time, and are percent-decoded. The other
-operators of the RFC expand lists and queries, which cannot be read back from a URI without doubt;
-they are refused.
+`{name}` matches characters other than `/`, `?` and `#`; `{+name}` matches any. A variable ends at
+the first occurrence of the text that follows it in the template. Its value is percent-decoded. The
+RFC's other operators are refused: they expand lists and queries, whose values cannot be recovered
+from a URI unambiguously.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 
 
 class UriTemplate:
-    """One template, for matching. Raises ValueError when it is not one."""
+    """A template that URIs are matched with. Raises ValueError for a text that is no template."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -41,9 +41,9 @@ class UriTemplate:
             literal = text[expression.end() : end]
             last = expression is expressions[-1]
             if not literal and not last:
-                raise ValueError(f"{text!r}: nothing says where {name} ends")
+                raise ValueError(f"{text!r}: no text follows {name}, so its end is unknown")
             part = f"(?P<{name}>{'.' if reserved else '[^/?#]'}+?){re.escape(literal)}"
-            # Atomic: the first end that fits is the only one, or matching takes for ever.
+            # Atomic, so that the regex never tries a later end: backtracking would be exponential.
             pattern += part if last else f"(?>{part})"
         self._pattern = re.compile(pattern, re.DOTALL)
 

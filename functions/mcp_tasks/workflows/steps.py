@@ -20,8 +20,9 @@ from ..payloads.s3_store import PayloadStore
 from ..protocol.meta import RESERVED
 from ..registry.asking import ToolError
 from ..registry.context import InputRequired, TaskCancelled, TaskContext
+from ..registry.function_tool import FunctionTool
 from ..registry.results import error_result
-from ..registry.tool import FunctionTool, WorkflowTool
+from ..registry.workflow_tool import WorkflowTool
 from ..tasks.task_table import TaskEnded, TaskTable, UnknownTask
 
 MAX_MESSAGE: Final = 8_000

@@ -10,9 +10,10 @@ from typing import Any, Final
 import pytest
 
 from mcp_tasks.registry.catalogue import FILE_NAME, Catalogue
+from mcp_tasks.registry.function_tool import FunctionTool
 from mcp_tasks.registry.prompt import Prompt
 from mcp_tasks.registry.resource import Resource
-from mcp_tasks.registry.tool import FunctionTool, WorkflowTool
+from mcp_tasks.registry.workflow_tool import WorkflowTool
 from tests.unit.conftest import EXAMPLE_TOOLS
 
 ONE: Final = '''

@@ -109,7 +109,7 @@ def test_a_parameter_may_be_called_as_a_method_of_pydantics() -> None:
 
 
 def test_what_is_declared_for_no_parameter_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="paint: complete names colour, tone"):
+    with pytest.raises(ValueError, match="paint: complete has colour, tone"):
         found(tone=["a"], colour=["b"], color=["c"])
 
 

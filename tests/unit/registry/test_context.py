@@ -9,7 +9,7 @@ from pydantic import BaseModel, field_validator
 
 from mcp_tasks import AskForm, InputDeclined, TaskContext, ToolError
 from mcp_tasks.protocol.notifications import LogLevel
-from mcp_tasks.registry.asking import Request
+from mcp_tasks.registry.asking import InputRequest
 from mcp_tasks.registry.context import InputRequired
 from mcp_tasks.tasks.forms import InvalidQuestion
 from mcp_tasks.tasks.questions import FormQuestion
@@ -96,7 +96,7 @@ def test_each_question_has_its_key() -> None:
 
 
 def test_several_questions_are_asked_at_once() -> None:
-    questions: dict[str, Request[Any]] = {
+    questions: dict[str, InputRequest[Any]] = {
         "one": AskForm("One?", Confirm),
         "two": AskForm("Two?", Even),
     }

@@ -11,9 +11,9 @@ import pytest
 from pydantic import Field
 
 from mcp_tasks import Message, TaskContext, assistant, content, prompt, user
+from mcp_tasks.registry.declaration import DECLARATION
 from mcp_tasks.registry.prompt import Prompt
 from mcp_tasks.registry.schema import InvalidArguments
-from mcp_tasks.registry.tool import DECLARATION
 
 
 def declared(function: Callable[..., Any], **options: Any) -> Prompt:

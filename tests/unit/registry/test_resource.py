@@ -12,8 +12,8 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_tasks import NotFound, TaskContext, content, resource
+from mcp_tasks.registry.declaration import DECLARATION
 from mcp_tasks.registry.resource import JSON, Resource
-from mcp_tasks.registry.tool import DECLARATION
 
 
 class Declares(Protocol):

@@ -13,8 +13,9 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from mcp_tasks import TaskContext, ToolResult, tool
 from mcp_tasks.json_schema import Mismatch
+from mcp_tasks.registry.declaration import DECLARATION
 from mcp_tasks.registry.results import (
-    MAX_TEXT_COPY,
+    MAX_TEXT_COPY_CHARACTERS,
     error_result,
     returned,
     structured_result,
@@ -22,7 +23,6 @@ from mcp_tasks.registry.results import (
     workflow_output,
 )
 from mcp_tasks.registry.schema import WrittenSchema
-from mcp_tasks.registry.tool import DECLARATION
 from tests import wire
 
 IMAGE: Final = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
@@ -118,14 +118,14 @@ def test_an_error_is_a_result_that_says_so() -> None:
     assert checked(error_result("no")) == {**text_result("no"), "isError": True}
 
 
-@pytest.mark.parametrize("size", [MAX_TEXT_COPY - 2, MAX_TEXT_COPY - 1])
+@pytest.mark.parametrize("size", [MAX_TEXT_COPY_CHARACTERS - 2, MAX_TEXT_COPY_CHARACTERS - 1])
 def test_a_large_copy_is_left_out_and_said_so(size: int) -> None:
     """A task's row has to hold both."""
     value = "x" * size
     result = checked(structured_result(value))
     assert result["structuredContent"] == value
     text = result["content"][0]["text"]
-    if size + 2 <= MAX_TEXT_COPY:
+    if size + 2 <= MAX_TEXT_COPY_CHARACTERS:
         assert json.loads(text) == value
     else:
         assert "structuredContent" in text

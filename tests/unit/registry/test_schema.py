@@ -16,7 +16,7 @@ from pydantic import AnyUrl, BaseModel, Field, create_model
 
 from mcp_tasks.registry.schema import (
     InvalidArguments,
-    closed,
+    forbid_extra,
     object_schema,
     parameters_model,
     requested_schema,
@@ -234,7 +234,7 @@ def test_a_parameter_that_json_cannot_carry_is_named(function: Any, says: str) -
 
 
 def test_a_closed_model_refuses_what_it_does_not_name() -> None:
-    model = closed(Inner)
+    model = forbid_extra(Inner)
     assert model.__name__ == "Inner"
     assert model(title="x").model_dump() == {"title": "x"}
     with pytest.raises(InvalidArguments, match="more:"):

@@ -1,25 +1,34 @@
-"""Declarations: what is offered to clients, and what is wrong with a declaration, at import."""
+"""What functions and workflows have in common as tools: schemas that an author wrote, `ask_first`,
+icons, and the names that arguments must not have.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
-from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 
-from mcp_tasks import TaskContext, ToolResult, tool, workflow_tool
+from mcp_tasks import TaskContext, ToolResult, content, tool, workflow_tool
+from mcp_tasks.json_schema import InvalidSchema
+from mcp_tasks.registry.declaration import DECLARATION
+from mcp_tasks.registry.function_tool import FunctionTool
 from mcp_tasks.registry.schema import InvalidArguments
-from mcp_tasks.registry.tool import DECLARATION, FunctionTool, WorkflowTool
 
-HERE: Final = Path(__file__)
-ARN: Final = "arn:aws:states:us-east-1:123456789012:stateMachine:own"
+WRITTEN: Final = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {"size": {"$anchor": "size", "enum": ["s", "l"]}},
+    "properties": {"size": {"$ref": "#size"}, "count": {"type": "integer"}},
+    "if": {"properties": {"size": {"const": "l"}}, "required": ["size"]},
+    "then": {"required": ["count"]},
+    "additionalProperties": False,
+}
 
 
-class Arguments(BaseModel):
-    a: int
+class Name(BaseModel):
+    name: str
 
 
 def declared(function: Callable[..., Any], **options: Any) -> FunctionTool:
@@ -27,235 +36,145 @@ def declared(function: Callable[..., Any], **options: Any) -> FunctionTool:
     return declaration
 
 
-def add(a: int, b: Annotated[int, Field(description="The second")] = 1) -> int:
-    """Add two numbers.
-
-    The second is 1 unless given.
-    """
-    return a + b
+def order(task: TaskContext, arguments: dict[str, Any]) -> list[str]:
+    """Take an order."""
+    return sorted(arguments)
 
 
-# functions
+def test_a_written_schema_is_shown_as_it_is_written() -> None:
+    assert declared(order, input_schema=WRITTEN).definition()["inputSchema"] == WRITTEN
 
 
-def test_a_function_stays_what_it_is() -> None:
-    assert tool(add) is add
-    assert tool(task="optional")(add) is add
-    assert add(1, 2) == 3
-
-
-def test_a_tool_is_what_its_function_says() -> None:
-    definition = declared(add).definition()
-    assert definition["name"] == "add"
-    assert definition["description"] == "Add two numbers.\n\nThe second is 1 unless given."
-    assert definition["inputSchema"]["required"] == ["a"]
-    assert definition["inputSchema"]["properties"]["b"]["description"] == "The second"
-    assert definition["outputSchema"] == {"type": "integer"}
-    assert "title" not in definition
-    assert "annotations" not in definition
-
-
-def test_a_declaration_can_say_more() -> None:
-    declaration = declared(add, name="plus", title="Plus", annotations={"readOnlyHint": True})
-    definition = declaration.definition()
-    assert (definition["name"], definition["title"]) == ("plus", "Plus")
-    assert definition["annotations"] == {"readOnlyHint": True}
-
-
-def test_a_tool_runs_within_the_request_unless_it_says_otherwise() -> None:
-    assert declared(add).task == "forbidden"
-    assert declared(add, task="required").task == "required"
-
-
-def test_a_function_gets_its_context_and_clients_do_not_see_it() -> None:
-    def who(name: str, task: TaskContext) -> str:
-        """Say who."""
-        return f"{name} {task.task_id}"
-
-    declaration = declared(who)
-    assert "task" not in declaration.definition()["inputSchema"]["properties"]
-    result = declaration.run({"name": "Ada"}, TaskContext(task_id="c1-0"))
-    assert result["content"][0]["text"] == "Ada c1-0"
-
-
-def test_a_result_of_ones_own_has_no_schema() -> None:
-    def draw() -> ToolResult:
-        """Draw."""
-        return ToolResult([])
-
-    assert "outputSchema" not in declared(draw).definition()
-
-
-def test_arguments_are_checked() -> None:
-    assert declared(add).check_arguments({"a": 1}) == {"a": 1, "b": 1}
-    with pytest.raises(InvalidArguments, match="a:"):
-        declared(add).check_arguments({})
-
-
-def undocumented() -> str:
-    return ""
+def test_arguments_are_checked_by_the_written_schema_and_passed_as_one() -> None:
+    declaration = declared(order, input_schema=WRITTEN)
+    values = declaration.check_arguments({"size": "l", "count": 2})
+    assert declaration.run(values, TaskContext())["structuredContent"] == ["count", "size"]
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("arguments", "named"),
     [
-        ({"name": "with space"}, "'with space'.*A-Z"),
-        ({"name": "x" * 49}, "48"),
-        ({"name": "ключ"}, "A-Z"),
-        ({"name": "a\n"}, "A-Z"),
-        ({"name": "a/b"}, "A-Z"),
-        ({"ttl": timedelta(0)}, "ttl"),
-        ({"ttl": timedelta(days=-1)}, "ttl"),
-        ({"poll_every": timedelta(0)}, "poll_every"),
-        ({"timeout": timedelta(milliseconds=999)}, "1 second to 15 minutes"),
-        ({"timeout": timedelta(minutes=15, seconds=1)}, "workflow_tool"),
+        ({"size": "s3cret"}, "size"),
+        ({"size": "l"}, "count"),
+        ({"colour": "s3cret"}, "colour"),
+        ({"count": "s3cret"}, "count"),
     ],
 )
-def test_a_declaration_that_cannot_be_offered_says_why(options: dict[str, Any], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        tool(**options)(add)
-
-
-def test_a_tool_needs_words_for_a_model() -> None:
-    with pytest.raises(ValueError, match=r"undocumented: .*docstring"):
-        tool(undocumented)
-
-
-def test_an_error_of_a_declaration_names_its_tool() -> None:
-    for options in ({"ttl": timedelta(0)}, {"timeout": timedelta(0)}):
-        with pytest.raises(ValueError, match=r"^add: "):
-            tool(**options)(add)  # type: ignore[call-overload]
-
-
-@pytest.mark.parametrize(
-    ("annotation", "says"),
-    [
-        (Annotated[float, Field(json_schema_extra={"x-mcp-header": "A"})], "string, integer"),
-        (Annotated[str, Field(json_schema_extra={"x-mcp-header": "a b"})], "HTTP token"),
-        (Annotated[str | None, Field(json_schema_extra={"x-mcp-header": "A"})], "string, integer"),
-    ],
-)
-def test_a_header_annotation_that_clients_refuse_is_refused_here(
-    annotation: Any, says: str
+def test_what_breaks_the_written_schema_is_named_without_its_value(
+    arguments: dict[str, Any], named: str
 ) -> None:
-    """tools.mdx, "x-mcp-header": they would drop the tool without a word."""
+    declaration = declared(order, input_schema=WRITTEN)
+    with pytest.raises(InvalidArguments, match=named) as caught:
+        declaration.check_arguments(arguments)
+    assert "s3cret" not in str(caught.value)
 
-    def function(a: str) -> str:
-        """Take one."""
+
+@pytest.mark.parametrize("schema", [{"type": "array"}, {}, {"type": "string"}])
+def test_a_written_schema_is_one_of_an_object(schema: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="of the type object"):
+        declared(order, input_schema=schema)
+
+
+def test_a_written_schema_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidSchema):
+        declared(order, input_schema={"type": "object", "properties": {"a": {"type": "what"}}})
+
+
+def test_a_function_with_a_written_schema_takes_one_parameter() -> None:
+    def two(a: int, b: int) -> int:
+        """Two."""
+        return a + b
+
+    with pytest.raises(TypeError, match="one parameter"):
+        declared(two, input_schema=WRITTEN)
+
+
+def test_structured_content_is_checked_by_the_written_output_schema() -> None:
+    def numbers(n: int) -> Any:
+        """Some numbers, or none."""
+        return list(range(n)) if n else "none"
+
+    declaration = declared(numbers, output_schema={"type": "array", "maxItems": 2})
+    assert declaration.definition()["outputSchema"] == {"type": "array", "maxItems": 2}
+    assert declaration.run({"n": 2}, TaskContext())["structuredContent"] == [0, 1]
+    for n in (0, 3):
+        with pytest.raises(ValueError, match="the value"):
+            declaration.run({"n": n}, TaskContext())
+
+
+def test_content_beside_a_declared_result_has_to_hold_it() -> None:
+    def totals(right: bool) -> Name:
+        """A result with a picture."""
+        structured = {"name": "a"} if right else {"name": 5}
+        return ToolResult([content.text("see")], structured)  # type: ignore[return-value]
+
+    declaration = declared(totals)
+    assert declaration.run({"right": True}, TaskContext())["structuredContent"] == {"name": "a"}
+    with pytest.raises(ValueError, match="name"):
+        declaration.run({"right": False}, TaskContext())
+
+
+def test_icons_and_meta_are_shown() -> None:
+    icons = [{"src": "https://example.com/a.png", "mimeType": "image/png", "sizes": ["48x48"]}]
+    definition = declared(
+        order, input_schema=WRITTEN, icons=icons, meta={"a.example/b": 1}
+    ).definition()
+    assert (definition["icons"], definition["_meta"]) == (icons, {"a.example/b": 1})
+
+
+def test_an_argument_called_meta_is_refused() -> None:
+    """The input of an execution has this name for what is not an argument."""
+    schema = {"type": "object", "properties": {"_meta": {}}}
+    with pytest.raises(ValueError, match="_meta"):
+        declared(order, input_schema=schema)
+
+
+def test_ask_first_is_for_tools_that_become_tasks() -> None:
+    def ask(task: TaskContext) -> None:
+        task.ask("Who?", Name)
+
+    with pytest.raises(ValueError, match="ask_first"):
+        declared(order, input_schema=WRITTEN, ask_first=ask)
+    assert declared(order, input_schema=WRITTEN, task="optional", ask_first=ask).ask_first is ask
+
+
+def test_ask_first_takes_the_context_and_those_arguments_that_it_names() -> None:
+    taken = []
+
+    def ask(b: int, task: TaskContext) -> None:
+        taken.append((b, task.task_id))
+
+    def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    declared(add, task="required", ask_first=ask).run_ask_first({"a": 1, "b": 2}, TaskContext("id"))
+    assert taken == [(2, "id")]
+
+
+def test_a_wrapped_state_machine_cannot_get_answers() -> None:
+    with pytest.raises(ValueError, match="in vain"):
+        workflow_tool(
+            "flow",
+            description="A flow",
+            arguments=Name,
+            state_machine_arn="arn:aws:states:us-east-1:123456789012:stateMachine:own",
+            ask_first=lambda: None,
+        )
+
+
+def test_ask_first_takes_no_more_than_the_tool() -> None:
+    def ask(task: TaskContext, colour: str) -> None:
+        """Ask."""
+
+    def untyped(task) -> None:  # type: ignore[no-untyped-def]
+        """Ask."""
+
+    def add(a: int) -> int:
+        """Add."""
         return a
 
-    function.__annotations__["a"] = annotation
-    with pytest.raises(ValueError, match=says):
-        tool(function)
-
-
-def test_a_header_annotation_is_a_mirrored_parameter() -> None:
-    def function(
-        region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})], other: str
-    ) -> str:
-        """Take two."""
-        return region + other
-
-    (mirrored,) = declared(function).mirrored
-    assert (mirrored.header, mirrored.path, mirrored.type) == ("Region", ("region",), "string")
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["json", "copy", "schema", "model_name", "model_config", "model_dump", "_hidden", "self"],
-)
-def test_a_parameter_may_have_any_name(name: str) -> None:
-    """Not only those that pydantic's own methods leave over."""
-    namespace: dict[str, Any] = {}
-    exec(f'def function({name}: int) -> int:\n    """Take one."""\n    return {name}', namespace)
-    declaration = declared(namespace["function"])
-    values = declaration.check_arguments({name: 5})
-    assert declaration.run(values, TaskContext())["structuredContent"] == 5
-
-
-# workflows
-
-
-def a_workflow(**options: Any) -> WorkflowTool:
-    given = {"description": "Flow.", "arguments": Arguments, "definition": HERE, **options}
-    return workflow_tool(given.pop("name", "flow"), **given)
-
-
-def step(task: TaskContext, a: int) -> int:
-    return a
-
-
-def test_a_workflow_always_runs_as_a_task() -> None:
-    assert a_workflow().task == "required"
-
-
-def test_a_workflow_is_what_its_declaration_says() -> None:
-    flow = a_workflow(
-        title="Flow", description="\n    Two\n    lines.\n    ", result=int, steps=[step]
-    )
-    definition = flow.definition()
-    assert definition["description"] == "Two\nlines."
-    assert definition["title"] == "Flow"
-    assert definition["inputSchema"]["required"] == ["a"]
-    assert definition["outputSchema"] == {"type": "integer"}
-    assert list(flow.steps) == ["step"]
-
-
-def test_a_misspelt_argument_of_a_workflow_is_an_error() -> None:
-    with pytest.raises(InvalidArguments, match="b:"):
-        a_workflow().check_arguments({"a": 1, "b": 2})
-
-
-def test_a_model_that_says_what_it_takes_is_left_alone() -> None:
-    class Open(BaseModel):
-        model_config = ConfigDict(extra="allow")
-        a: int
-
-    assert a_workflow(arguments=Open).check_arguments({"a": 1, "b": 2})["a"] == 1
-
-
-def test_a_step_converts_its_input_and_its_output() -> None:
-    flow = a_workflow(steps=[step])
-    assert flow.steps["step"].call({"a": 5}, TaskContext()) == 5
-    with pytest.raises(InvalidArguments, match="a:"):
-        flow.steps["step"].call({"a": "5"}, TaskContext())
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"definition": None}, "definition file or a state machine's ARN"),
-        ({"state_machine_arn": ARN}, "definition file or a state machine's ARN"),
-        ({"definition": HERE.with_name("nowhere.json")}, "there is no file .*nowhere.json"),
-        ({"definition": HERE.parent}, "there is no file"),
-        ({"definition": None, "state_machine_arn": ARN, "steps": [step]}, "its own steps"),
-        ({"description": ""}, "docstring"),
-        ({"name": "a b"}, "A-Z"),
-        ({"definition": None, "state_machine_arn": "own"}, "ARN"),
-        # Its executions and its events bear the unqualified ARN: they would never be the task's.
-        ({"definition": None, "state_machine_arn": f"{ARN}:PROD"}, "ARN"),
-    ],
-)
-def test_a_workflow_that_cannot_be_deployed_says_why(options: dict[str, Any], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        a_workflow(**options)
-
-
-def test_two_steps_of_one_name_are_refused() -> None:
-    """The second would silently replace the first."""
-
-    def other() -> int:
-        return 1
-
-    other.__name__ = "step"
-    with pytest.raises(ValueError, match="step"):
-        a_workflow(steps=[step, other])
-
-
-def test_the_public_names_are_all_there() -> None:
-    import mcp_tasks
-
-    for name in mcp_tasks.__all__:
-        assert getattr(mcp_tasks, name) is not None
-    with pytest.raises(AttributeError, match="nothing"):
-        mcp_tasks.nothing  # noqa: B018
+    with pytest.raises(ValueError, match="colour"):
+        declared(add, task="required", ask_first=ask)
+    with pytest.raises(TypeError, match="annotation"):
+        declared(add, task="required", ask_first=untyped)

@@ -25,7 +25,7 @@ from moto.stepfunctions.parser.asl.jsonata import jsonata as moto_jsonata
 from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommunication
 
 from mcp_tasks.registry.catalogue import FILE_NAME, Catalogue
-from mcp_tasks.registry.tool import WorkflowTool
+from mcp_tasks.registry.workflow_tool import WorkflowTool
 from mcp_tasks.tasks.task import Task, now_ms
 from mcp_tasks.tasks.task_table import TaskTable
 from tests import wire

@@ -55,7 +55,7 @@ class MultiRoundTrip:
         wanted = kinds(questions.values())
         if not wanted <= call.client_can:
             raise CannotAsk(required(wanted))
-        return InputNeeded(questions, self._states().seal(context.taken, bound, now_ms()))
+        return InputNeeded(questions, self._states().seal(context.used_answers, bound, now_ms()))
 
     def answers(
         self, call: Call, target: str, arguments: Any, function: Callable[[Any], Any]
@@ -65,7 +65,7 @@ class MultiRoundTrip:
 
         def asking(context: Any) -> None:
             function(context)
-            found.update(context.taken)
+            found.update(context.used_answers)
 
         needed = self.run(call, target, arguments, asking)
         return found if needed is None else needed

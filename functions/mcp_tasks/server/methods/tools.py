@@ -96,14 +96,14 @@ def _run(
 ) -> Outcome:
     """Run a function tool within the request."""
     from ...registry.asking import ToolError
-    from ...registry.tool import FunctionTool
+    from ...registry.function_tool import FunctionTool
 
     if not isinstance(tool, FunctionTool):
         raise TypeError(f"{tool.name} is a workflow, and workflows are always tasks")
 
     @client_errors_redacted("tool", ToolError)
     def run(context: Any) -> dict[str, Any]:
-        tool.ask_before(values, context)
+        tool.run_ask_first(values, context)
         return tool.run(values, context)
 
     result = rounds.run(call, tool.name, arguments, run)
@@ -123,7 +123,7 @@ def _asked_first(
     # Also when it asks nothing: a state that came with the request is looked at all the same.
     @client_errors_redacted("tool", ToolError)
     def ask(context: Any) -> None:
-        tool.ask_before(values, context)
+        tool.run_ask_first(values, context)
 
     return rounds.answers(call, tool.name, arguments, ask)
 

@@ -197,9 +197,9 @@ def _shaped(method: Method, shape: Callable[[dict[str, Any]], dict[str, Any]]) -
 
 def _stands_for_structure(block: dict[str, Any]) -> bool:
     """Whether a text says no more than that the structured content was too large for a copy."""
-    from ...registry.results import NO_COPY
+    from ...registry.results import OMITTED_COPY_PREFIX
 
-    return block["type"] == "text" and str(block["text"]).startswith(NO_COPY)
+    return block["type"] == "text" and str(block["text"]).startswith(OMITTED_COPY_PREFIX)
 
 
 def _set_level(call: Call) -> Complete:

@@ -1,0 +1,173 @@
+"""Tools that are Python functions, as their authors declare them.
+
+@tool                      a function that runs within the request
+@tool(task="optional")     a function that Step Functions runs as a task
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, overload
+
+from pydantic import BaseModel, TypeAdapter
+
+from . import results, schema
+from .context import TaskContext
+from .declaration import Function, attach
+from .tool import AskFirst, TaskSupport, Tool
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionTool(Tool):
+    """A Python function that is a tool."""
+
+    function: Callable[..., Any]
+    context_parameter: str | None
+    """The parameter that takes the TaskContext."""
+    arguments_parameter: str | None
+    """The parameter that takes all arguments as one dict, for a tool with an `input_schema`."""
+
+    def run(self, values: Mapping[str, Any], task: TaskContext) -> dict[str, Any]:
+        """Run the function on checked arguments and return its CallToolResult.
+
+        Raises ValueError when the result does not have the declared type, and whatever the function
+        raises.
+        """
+        arguments: dict[str, Any] = dict(values)
+        if self.arguments_parameter:
+            arguments = {self.arguments_parameter: values}
+        if self.context_parameter:
+            arguments[self.context_parameter] = task
+        return results.returned(self.function(**arguments), self.result)
+
+
+@overload
+def tool(function: Function, /) -> Function: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    icons: Sequence[Mapping[str, Any]] = (),
+    meta: Mapping[str, Any] | None = None,
+    input_schema: Mapping[str, Any] | None = None,
+    output_schema: Mapping[str, Any] | None = None,
+    ask_first: AskFirst | None = None,
+    task: TaskSupport = "forbidden",
+    ttl: timedelta = timedelta(days=1),
+    poll_every: timedelta = timedelta(seconds=2),
+    timeout: timedelta = timedelta(minutes=1),
+    memory_mb: int = 512,
+    permissions: Sequence[Mapping[str, Any]] = (),
+    scopes: Sequence[str] = (),
+) -> Callable[[Function], Function]: ...
+def tool(
+    function: Function | None = None,
+    /,
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    icons: Sequence[Mapping[str, Any]] = (),
+    meta: Mapping[str, Any] | None = None,
+    input_schema: Mapping[str, Any] | None = None,
+    output_schema: Mapping[str, Any] | None = None,
+    ask_first: AskFirst | None = None,
+    task: TaskSupport = "forbidden",
+    ttl: timedelta = timedelta(days=1),
+    poll_every: timedelta = timedelta(seconds=2),
+    timeout: timedelta = timedelta(minutes=1),
+    memory_mb: int = 512,
+    permissions: Sequence[Mapping[str, Any]] = (),
+    scopes: Sequence[str] = (),
+) -> Function | Callable[[Function], Function]:
+    """Declare a function as a tool. The function stays what it is, so tests can call it.
+
+    Its name, docstring, parameters and return type become what clients see; `Annotated[T,
+    Field(description=...)]` describes a parameter.
+
+    Args:
+        annotations: hints such as `readOnlyHint` (tools.mdx, "Tool").
+        icons: `{"src": ..., "mimeType": ..., "sizes": [...]}` each.
+        meta: the tool's `_meta`.
+        input_schema: a JSON Schema that clients see as it is written, instead of one made from the
+            parameters. The function then takes all arguments as one parameter, a dict.
+        output_schema: a JSON Schema of the structured content, instead of one made from the return
+            type.
+        ask_first: for tools that run as tasks: a function that asks the client for what has to be
+            known before the task is created, in multi round-trip requests. It takes the context
+            and, by name, those of the tool's arguments that it needs. The task gets the answers
+            under the same keys, so it may call the same function again. When the tool runs within
+            the request, `ask_first` runs before it too.
+        task: "forbidden" runs within the request (about 25 seconds at most). "optional" runs as a
+            task for clients that declare the tasks extension and within the request for others.
+            "required" refuses clients that do not declare the extension.
+        ttl: how long a task and its result are kept, from its creation.
+        poll_every: how often clients should poll a task, `pollIntervalMs`.
+        timeout: how long one run of a task may take, at most 15 minutes.
+        permissions: IAM policy statements for the role of the tool's function, besides what it
+            needs to run tasks: `{"actions": ["s3:GetObject"], "resources": ["arn:..."]}`.
+        scopes: the scopes that an access token needs for calling the tool (`-c auth=oauth`). A
+            caller that lacks one gets a challenge that names all of them
+            (authorization/index.mdx, "Scope Challenge Handling").
+
+    Raises TypeError or ValueError when the declaration cannot be offered to clients.
+    """
+
+    def declare(target: Function) -> Function:
+        arguments, arguments_parameter = _arguments(target, input_schema)
+        declaration = FunctionTool(
+            name=name or target.__name__,
+            title=title,
+            description=inspect.getdoc(target) or "",
+            annotations=annotations or {},
+            icons=icons,
+            meta=meta or {},
+            arguments=arguments,
+            result=_result(target, output_schema),
+            ask_first=ask_first,
+            task=task,
+            ttl=ttl,
+            poll_every=poll_every,
+            permissions=permissions,
+            scopes=scopes,
+            function=target,
+            context_parameter=schema.context_parameter(target, TaskContext),
+            arguments_parameter=arguments_parameter,
+            timeout=timeout,
+            memory_mb=memory_mb,
+        )
+        return attach(target, declaration)
+
+    return declare if function is None else declare(function)
+
+
+def _arguments(
+    function: Callable[..., Any], written: Mapping[str, Any] | None
+) -> tuple[type[BaseModel] | schema.WrittenSchema, str | None]:
+    """A tool's arguments, and the parameter that takes all of them, if there is a written schema.
+
+    Raises TypeError for parameters that a JSON object cannot carry, or that a written schema does
+    not go with.
+    """
+    if written is None:
+        return schema.parameters_model(function, TaskContext), None
+    context = schema.context_parameter(function, TaskContext)
+    names = [name for name in inspect.signature(function).parameters if name != context]
+    if len(names) != 1 or written.get("type") != "object":
+        raise TypeError(
+            f"{function.__module__}.{function.__qualname__}: an input_schema has to be of the "
+            "type object, and its function has to have one parameter besides the context"
+        )
+    return schema.WrittenSchema(written), names[0]
+
+
+def _result(
+    function: Callable[..., Any], written: Mapping[str, Any] | None
+) -> TypeAdapter[Any] | schema.WrittenSchema | None:
+    """The type of a tool's structured content; None when it is not checked."""
+    return results.result_type(function) if written is None else schema.WrittenSchema(written)

@@ -1,0 +1,142 @@
+"""Tools that are state machines, as their authors declare them.
+
+workflow_tool("name", definition=...)          an Amazon States Language file and its steps
+workflow_tool("name", state_machine_arn=...)   a state machine that exists already
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from . import schema
+from .step import Step
+from .tool import AskFirst, Tool
+
+_STATE_MACHINE_ARN: Final = re.compile(
+    r"arn:aws[a-z-]*:states:[a-z0-9-]+:[0-9]{12}:stateMachine:[A-Za-z0-9_.+=@-]{1,80}"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkflowTool(Tool):
+    """A state machine that is a tool.
+
+    It is deployed from a definition file, or it exists already and is named by its ARN.
+    """
+
+    definition_file: Path | None = None
+    state_machine_arn: str | None = None
+    steps: Mapping[str, Step] = field(default_factory=dict)
+    state_permissions: Sequence[Mapping[str, Any]] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.definition_file is None) == (self.state_machine_arn is None):
+            raise ValueError(f"{self.name}: give a definition file or a state machine's ARN")
+        if self.definition_file is not None and not self.definition_file.is_file():
+            raise ValueError(f"{self.name}: there is no file {self.definition_file}")
+        if self.state_machine_arn is not None:
+            self._check_existing(self.state_machine_arn)
+
+    def _check_existing(self, arn: str) -> None:
+        if not _STATE_MACHINE_ARN.fullmatch(arn):
+            raise ValueError(
+                f"{self.name}: {arn!r} is not the ARN of a state machine; versions and aliases "
+                "cannot be tools"
+            )
+        if self.steps or self.state_permissions:
+            raise ValueError(f"{self.name}: a state machine that exists already takes no steps")
+        if self.ask_first is not None:
+            raise ValueError(
+                f"{self.name}: a state machine that exists already gets only its arguments, so "
+                "ask_first would ask in vain"
+            )
+
+
+def workflow_tool(
+    name: str,
+    *,
+    description: str,
+    arguments: type[BaseModel],
+    result: Any = None,
+    definition: Path | None = None,
+    state_machine_arn: str | None = None,
+    steps: Sequence[Callable[..., Any]] = (),
+    state_permissions: Sequence[Mapping[str, Any]] = (),
+    title: str | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    icons: Sequence[Mapping[str, Any]] = (),
+    meta: Mapping[str, Any] | None = None,
+    ask_first: AskFirst | None = None,
+    ttl: timedelta = timedelta(days=1),
+    poll_every: timedelta = timedelta(seconds=2),
+    timeout: timedelta = timedelta(minutes=1),
+    memory_mb: int = 512,
+    permissions: Sequence[Mapping[str, Any]] = (),
+    scopes: Sequence[str] = (),
+) -> WorkflowTool:
+    """Declare a state machine as a tool. It always runs as a task.
+
+    The execution's input is the arguments as the client sent them. It has the member `_meta` too
+    when there is a trace context, or answers to the questions of `ask_first`. The execution's name
+    is the task's id, and its output is the tool's result. The result is an error (`isError`) when a
+    step raises ToolError, or when a Fail state has the error name ToolError.
+
+    Args:
+        arguments: a pydantic model of the tool's arguments.
+        result: the type of the output; None leaves it unchecked.
+        definition: an Amazon States Language file. `${worker}` stands for the function that runs
+            `steps`, and `${ask}` for the function that asks the client.
+        state_machine_arn: instead of a definition, a state machine that exists already.
+        steps: the functions that the definition's states call, by their names.
+        ask_first: as for `tool`. The answers are in the input, under `_meta.answers`.
+        permissions: IAM policy statements for the function that runs the steps.
+        state_permissions: IAM policy statements for the state machine, when its states call AWS
+            services beyond `${worker}` and `${ask}`.
+        timeout: how long one step may take, at most 15 minutes.
+        scopes: as for `tool`.
+
+    Raises TypeError or ValueError when the declaration cannot be deployed.
+    """
+    return WorkflowTool(
+        name=name,
+        title=title,
+        description=inspect.cleandoc(description),
+        annotations=annotations or {},
+        icons=icons,
+        meta=meta or {},
+        arguments=_forbid_unknown(arguments),
+        result=schema.result_adapter(result),
+        ask_first=ask_first,
+        task="required",
+        ttl=ttl,
+        poll_every=poll_every,
+        permissions=permissions,
+        scopes=scopes,
+        definition_file=definition,
+        state_machine_arn=state_machine_arn,
+        steps=_steps(name, steps),
+        state_permissions=state_permissions,
+        timeout=timeout,
+        memory_mb=memory_mb,
+    )
+
+
+def _forbid_unknown(arguments: type[BaseModel]) -> type[BaseModel]:
+    """The model, refusing misspelt arguments as a function does, unless it says otherwise."""
+    return arguments if "extra" in arguments.model_config else schema.forbid_extra(arguments)
+
+
+def _steps(tool_name: str, functions: Sequence[Callable[..., Any]]) -> dict[str, Step]:
+    names = [function.__name__ for function in functions]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{tool_name}: two steps have the same name: {', '.join(sorted(names))}")
+    return {function.__name__: Step.of(function) for function in functions}

@@ -1,0 +1,96 @@
+"""State machines as tools: what clients are offered, and which declarations are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from mcp_tasks import TaskContext, workflow_tool
+from mcp_tasks.registry.schema import InvalidArguments
+from mcp_tasks.registry.workflow_tool import WorkflowTool
+
+HERE: Final = Path(__file__)
+ARN: Final = "arn:aws:states:us-east-1:123456789012:stateMachine:own"
+
+
+class Arguments(BaseModel):
+    a: int
+
+
+def a_workflow(**options: Any) -> WorkflowTool:
+    given = {"description": "Flow.", "arguments": Arguments, "definition": HERE, **options}
+    return workflow_tool(given.pop("name", "flow"), **given)
+
+
+def step(task: TaskContext, a: int) -> int:
+    return a
+
+
+def test_a_workflow_always_runs_as_a_task() -> None:
+    assert a_workflow().task == "required"
+
+
+def test_a_workflow_is_what_its_declaration_says() -> None:
+    flow = a_workflow(
+        title="Flow", description="\n    Two\n    lines.\n    ", result=int, steps=[step]
+    )
+    definition = flow.definition()
+    assert definition["description"] == "Two\nlines."
+    assert definition["title"] == "Flow"
+    assert definition["inputSchema"]["required"] == ["a"]
+    assert definition["outputSchema"] == {"type": "integer"}
+    assert list(flow.steps) == ["step"]
+
+
+def test_a_misspelt_argument_of_a_workflow_is_an_error() -> None:
+    with pytest.raises(InvalidArguments, match="b:"):
+        a_workflow().check_arguments({"a": 1, "b": 2})
+
+
+def test_a_model_that_says_what_it_takes_is_left_alone() -> None:
+    class Open(BaseModel):
+        model_config = ConfigDict(extra="allow")
+        a: int
+
+    assert a_workflow(arguments=Open).check_arguments({"a": 1, "b": 2})["a"] == 1
+
+
+def test_a_step_converts_its_input_and_its_output() -> None:
+    flow = a_workflow(steps=[step])
+    assert flow.steps["step"].call({"a": 5}, TaskContext()) == 5
+    with pytest.raises(InvalidArguments, match="a:"):
+        flow.steps["step"].call({"a": "5"}, TaskContext())
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"definition": None}, "definition file or a state machine's ARN"),
+        ({"state_machine_arn": ARN}, "definition file or a state machine's ARN"),
+        ({"definition": HERE.with_name("nowhere.json")}, "there is no file .*nowhere.json"),
+        ({"definition": HERE.parent}, "there is no file"),
+        ({"definition": None, "state_machine_arn": ARN, "steps": [step]}, "takes no steps"),
+        ({"description": ""}, "docstring"),
+        ({"name": "a b"}, "A-Z"),
+        ({"definition": None, "state_machine_arn": "own"}, "ARN"),
+        # Its executions and its events bear the unqualified ARN: they would never be the task's.
+        ({"definition": None, "state_machine_arn": f"{ARN}:PROD"}, "ARN"),
+    ],
+)
+def test_a_workflow_that_cannot_be_deployed_says_why(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        a_workflow(**options)
+
+
+def test_two_steps_of_one_name_are_refused() -> None:
+    """The second would silently replace the first."""
+
+    def other() -> int:
+        return 1
+
+    other.__name__ = "step"
+    with pytest.raises(ValueError, match="step"):
+        a_workflow(steps=[step, other])
