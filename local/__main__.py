@@ -1,11 +1,11 @@
 """The commands behind the Makefile: `python -m local <command>`.
 
 prepare [--tests]          install what the other commands need
-up [--tools F] [--port N]  the stack on an emulator, left running
-   [--streaming true]      and a gateway that streams in front of it
-   [-c KEY=VALUE ...]      with choices of `infra.app`
-down                       stop it
-demo                       the stack on an emulator of its own, driven by a client, and stopped
+up [--tools F] [--port N]  deploy the stack to an emulator, and leave the emulator running
+   [--streaming true]      start the gateway that streams, too
+   [-c KEY=VALUE ...]      with options of `infra/app.py`
+down                       stop the emulator and the gateway
+demo [--ask]               deploy to an emulator of its own, run the demo's checks, stop it
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ ENDPOINT = STATE / "endpoint"
 
 
 def up(tools: Path, port: int | None, streaming: bool, context: dict[str, str]) -> int:
-    """Deploy to an emulator and leave it running; a second time, deploy what changed."""
+    """Deploy to an emulator and leave it running. Run again, it deploys what has changed."""
     if streaming and context.get("auth") == "iam":
-        return fail("auth=iam: only the emulator itself checks signatures; leave STREAMING out")
+        return fail("auth=iam: only the emulator itself checks signatures; leave out streaming=true")
     prepare()
     context = dict(context)
     name = context.pop("stack", None)
@@ -55,7 +55,7 @@ def up(tools: Path, port: int | None, streaming: bool, context: dict[str, str]) 
 
 
 def down() -> int:
-    """Stop what `up` left running."""
+    """Stop the emulator and the gateway that `up` started."""
     ENDPOINT.unlink(missing_ok=True)
     gateway = gateway_process.find("up")
     if gateway is not None:
@@ -72,7 +72,10 @@ def down() -> int:
 
 
 def demo(arguments: list[str]) -> int:
-    """Show it all, and leave nothing running."""
+    """Run the demo against an emulator of its own; returns the demo's exit code.
+
+    Nothing is left running.
+    """
     start = time.monotonic()
     prepare()
     with step("starting the emulator"):
@@ -90,10 +93,10 @@ def demo(arguments: list[str]) -> int:
         if gateway is not None:
             gateway.stop()
         running.stop()
-        say("Stopped the emulator; nothing is left running.")
+        say("Stopped the emulator and the gateway; nothing is left running.")
 
 
-def _choice(text: str) -> tuple[str, str]:
+def _option(text: str) -> tuple[str, str]:
     key, separator, value = text.partition("=")
     if not separator:
         raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
@@ -110,7 +113,7 @@ def main() -> int:
     up_parser.add_argument("--tools", type=Path, default=ROOT / "functions" / "tools")
     up_parser.add_argument("--port", type=int)
     up_parser.add_argument("--streaming", choices=["true", "false"], default="false")
-    up_parser.add_argument("-c", dest="context", type=_choice, action="append", default=[])
+    up_parser.add_argument("-c", dest="context", type=_option, action="append", default=[])
     commands.add_parser("down")
     demo_parser = commands.add_parser("demo")
     demo_parser.add_argument("--ask", action="store_true", help="answer the questions yourself")

@@ -1,30 +1,36 @@
-"""MiniStack, as a process that is in a few things more like AWS, of the version that
-local/requirements.txt pins.
+"""Run MiniStack with patches that make it behave more like AWS.
+
+The patches replace functions of the version that local/requirements.txt pins.
 
 With AUTH=true, MiniStack checks the signature and the identity policies of every call to an AWS
-API, and the policies of queues, buckets, secrets, functions, keys and REST APIs; functions call
-with their roles. What it does not check is what its own services do for each other: the calls of
-state machines, of event source mappings, of rules and of failure destinations, the writing of logs,
-and the use of keys.
+API, and the resource policies of queues, buckets, secrets, functions, keys and REST APIs. Functions
+call with their roles. MiniStack does not check what its own services do for each other: the calls
+of state machines, event source mappings, rules and failure destinations, the writing of logs, and
+the use of keys.
 
-Two things it judges otherwise than AWS, and functions would be denied what their roles allow:
+Permissions. Without two patches, functions would be denied what their roles allow:
 
-- Policies that deny what comes without TLS, such as that of the CDK's bucket: what stays within
-  this machine counts as TLS.
-- Answers to a task token: AWS checks them against the token's state machine ("is not authorized to
-  perform: states:SendTaskFailure on resource: arn:aws:states:...:stateMachine:..."), which the
-  emulator does not know; it would ask for `*`.
+- Some policies deny requests without TLS, such as that of the CDK's bucket. Requests within this
+  machine count as TLS here.
+- AWS authorizes SendTaskSuccess and SendTaskFailure against the task token's state machine ("is not
+  authorized to perform: states:SendTaskFailure on resource: arn:aws:states:...:stateMachine:...").
+  MiniStack does not know a token's state machine and would ask for permission on `*`.
 
-Three it does to the processes of functions. It ends that of a function that raises something, where
-Lambda goes on with it: each request that an authorizer refuses would cost a cold start. When one
-does not start, it ends all others of the same function, which may be starting, too. And it unpacks
-the code for each of them, 50 MB, which takes longer than all else in a cold start, and meanwhile
-nobody is answered; here, they share it.
+Processes of functions:
 
-And two to what state machines see of functions. It calls whatever a function raises by one name,
-where on AWS Retry and Catch match the exception's class. And it overlooks that a function has
-failed which a state calls to wait for a token: the state would wait for ever, where on AWS it
-fails, and is retried with another token.
+- MiniStack ends the process of a function that raises an exception. Lambda keeps it. Each request
+  that an authorizer refuses would cost a cold start.
+- When one process does not start, MiniStack ends all processes of the function, including those
+  that are starting.
+- MiniStack unpacks a function's code for each process, 50 MB. That takes longer than the rest of a
+  cold start and blocks all other requests. Here the processes share one folder.
+
+What state machines see of functions:
+
+- MiniStack gives all exceptions of functions one error name. On AWS, Retry and Catch match the name
+  of the exception's class.
+- MiniStack ignores that a function has failed which a state calls with a task token: the state
+  would wait for ever. On AWS the state fails, and its retry passes another token.
 """
 
 from __future__ import annotations
@@ -57,59 +63,67 @@ _signal = lambda_runtime._signal
 _collect = lambda_runtime._collect
 
 REAP_SECONDS = 2.0
-"""How long a process may take to end."""
+"""How long a function's process may take to end."""
 
 _spared: ContextVar[list[Any] | None] = ContextVar("_spared", default=None)
-"""The processes that would have been ended in the call that is being made."""
+"""The processes that MiniStack would have ended during the current call."""
 _context: ContextVar[dict[str, Any]] = ContextVar("_context")
-"""The context object (`$states.context`) of the state that is executed."""
-_handed_out: ContextVar[str | None] = ContextVar("_handed_out", default=None)
-"""The task token that a function is called with, or waited for."""
+"""The context object (`$states.context`) of the state that is being executed."""
+_passed_token: ContextVar[str | None] = ContextVar("_passed_token", default=None)
+"""The task token of the state that calls a function, or waits for the token."""
 _raised: ContextVar[list[str] | None] = ContextVar("_raised", default=None)
-"""What the function that a state calls has raised: the names of the classes."""
+"""The class names of the exceptions that the function of the current state has raised."""
 _state_machines: dict[str, str] = {}
-"""Task token -> the ARN of its state machine, also when it is used up."""
+"""The ARN of each task token's state machine. Used tokens stay in it."""
 
 
-class HandOutError(Exception):
-    """A function that was to get a token has failed. Not an error that the emulator overlooks."""
+class TokenFunctionError(Exception):
+    """A function that was called with a task token has failed.
+
+    MiniStack ignores its own error class at this place, but not this one.
+    """
 
 
 # Permissions
 
 
 def pin_request_origin(source_ip: str, secure_transport: bool) -> None:
-    """Note where a request comes from: over TLS."""
+    """Record a request's origin, with TLS."""
     _pin_request_origin(source_ip, True)
 
 
 def execute_task(state: Any, raw_input: Any, execution: Any, context: Any) -> Any:
-    """Execute a task state; note whose it is."""
+    """Execute a task state, and record its context object."""
     _context.set(context)
     return _execute_task(state, raw_input, execution, context)
 
 
 def invoke_with_callback(resource: Any, input_data: Any, token: str, state: Any) -> Any:
-    """Call what will answer to a token, and wait for the answer; note whose the token is.
+    """Call a function with a task token and wait for the token's answer.
 
-    When either fails, nobody waits for the token any more, and a retry hands out another.
+    Records the token's state machine. When the call or the wait fails, the token is replaced: the
+    state's retry passes another one.
     """
     context = _context.get()
     _state_machines[token] = context["StateMachine"]["Id"]
-    before = _handed_out.set(token)
+    before = _passed_token.set(token)
     try:
         return _invoke_with_callback(resource, input_data, token, state)
     except Exception as error:
         context["Task"] = {"Token": stepfunctions.new_uuid()}
-        if isinstance(error, HandOutError):
+        if isinstance(error, TokenFunctionError):
             raise stepfunctions._ExecutionError(*error.args) from None
         raise
     finally:
-        _handed_out.reset(before)
+        _passed_token.reset(before)
 
 
 def call_lambda(function: Any, event: Any) -> Any:
-    """Call a function for a state; if it was given a token, it fails unless that was answered."""
+    """Call a function for a state.
+
+    The error of a function that has a task token fails the state, unless the function has answered
+    the token before.
+    """
     raised: list[str] = []
     before = _raised.set(raised)
     try:
@@ -118,20 +132,23 @@ def call_lambda(function: Any, event: Any) -> Any:
         if raised:
             payload = json.loads(error.cause) | {"errorType": raised[-1]}
             error = stepfunctions._ExecutionError(raised[-1], json.dumps(payload))
-        token = _handed_out.get()
+        token = _passed_token.get()
         waiting = stepfunctions._task_tokens.pop(token, None)
         if waiting is None:
             raise error from None
         if waiting["event"].is_set():
             stepfunctions._task_tokens[token] = waiting
             raise error from None
-        raise HandOutError(error.error, error.cause) from None
+        raise TokenFunctionError(error.error, error.cause) from None
     finally:
         _raised.reset(before)
 
 
 def extract_resource_arn(service: str, *request: Any) -> str:
-    """The resource that a request is about. `request` is method, path, headers, body and so on."""
+    """The resource of a request: for an answer to a task token, the token's state machine.
+
+    `request` is method, path, headers, body and so on.
+    """
     resource: str = _extract_resource_arn(service, *request)
     if service == "states" and resource == "*":
         token = json.loads(request[3] or b"{}").get("taskToken")
@@ -143,7 +160,7 @@ def extract_resource_arn(service: str, *request: Any) -> str:
 
 
 def signal(process: Any) -> None:
-    """End a function's process, unless `invoke` is to judge that."""
+    """End a function's process. During `invoke`, only remember it: `invoke` decides."""
     spared = _spared.get()
     if spared is None:
         _signal(process)
@@ -152,18 +169,18 @@ def signal(process: Any) -> None:
 
 
 def collect(process: Any, deadline: float) -> None:
-    """Wait for the end of a function's process, if it is to end."""
+    """Wait for the end of a function's process, unless `invoke` decides on it."""
     if _spared.get() is None:
         _collect(process, deadline)
 
 
 def invoke(worker: Any, *request: Any, **options: Any) -> Any:
-    """Call a function; keep its process when it raised something, and not when it ran too long."""
+    """Call a function. Its process is kept after an exception, and ended after a timeout."""
     processes: list[Any] = []
     token = _spared.set(processes)
     try:
         response = _invoke(worker, *request, **options)
-    except Exception as error:  # it did not start
+    except Exception as error:  # the process did not start
         response = {"status": "error", "error": str(error), "cold_start": True, "log": ""}
         processes, worker._proc = [], None
     finally:
@@ -181,12 +198,12 @@ def invoke(worker: Any, *request: Any, **options: Any) -> Any:
 
 
 class Code(zipfile.ZipFile):
-    """A function's code. All its processes see the same folder, which they only read."""
+    """A function's code, unpacked once: all its processes read the same folder."""
 
     _unpacking = Lock()
 
     def extractall(self, path: Any = None, members: Any = None, pwd: Any = None) -> None:
-        """Let `path`, an empty folder, be the code's."""
+        """Replace `path`, an empty folder, by a link to the unpacked code."""
         archive = Path(str(self.filename))
         digest = hashlib.sha256(archive.read_bytes()).hexdigest()
         folder = Path(tempfile.gettempdir()) / f"code-{digest}"
@@ -201,7 +218,7 @@ class Code(zipfile.ZipFile):
 
 
 def exception_name(trace: str) -> str | None:
-    """The class of the exception that a traceback ends with."""
+    """The class name of the exception at the end of a traceback."""
     names = re.findall(r"^([A-Za-z_][\w.]*)(?::|$)", trace, re.MULTILINE)
     return names[-1].rpartition(".")[2] if names else None
 
