@@ -27,7 +27,9 @@ ENDPOINT = STATE / "endpoint"
 def up(tools: Path, port: int | None, streaming: bool, context: dict[str, str]) -> int:
     """Deploy to an emulator and leave it running. Run again, it deploys what has changed."""
     if streaming and context.get("auth") == "iam":
-        return fail("auth=iam: only the emulator itself checks signatures; leave out streaming=true")
+        return fail(
+            "auth=iam: only the emulator itself checks signatures; leave out streaming=true"
+        )
     prepare()
     context = dict(context)
     name = context.pop("stack", None)

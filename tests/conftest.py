@@ -10,9 +10,9 @@ import pytest
 from local import emulator as emulators
 from local.deployment import LocalStack
 from local.emulator import Emulator
-from tests.integration.aws import client_of
-from tests.integration.issuer import Issuer
-from tests.integration.stacks import Stacks
+from tests.integration.support.aws import client_of
+from tests.integration.support.issuer import Issuer
+from tests.integration.support.stacks import Stacks
 from tests.workers import EMULATOR, Pieces, piece, rank
 
 

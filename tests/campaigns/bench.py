@@ -27,9 +27,9 @@ from local import emulator as emulators
 from local.deployment import LocalStack, deploy
 from local.gateway import DeployedApi, Gateway
 from mcp_tasks.server_identity import ServerIdentity
-from tests.integration.aws import client_of
-from tests.integration.client import Client, accept
-from tests.integration.listening import Listen
+from tests.integration.support.aws import client_of
+from tests.integration.support.client import Client, accept
+from tests.integration.support.listening import Listen
 from tests.limits import RAISED
 
 TOOLS = ROOT / "functions" / "tools"

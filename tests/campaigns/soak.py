@@ -24,9 +24,9 @@ from local import emulator as emulators
 from local.console import say, step
 from local.deployment import LocalStack, deploy
 from local.gateway import FUNCTION_TIMEOUT_SECONDS, DeployedApi, Gateway
-from tests.integration.aws import client_of, rows
-from tests.integration.client import Client
-from tests.integration.listening import Listen
+from tests.integration.support.aws import client_of, rows
+from tests.integration.support.client import Client
+from tests.integration.support.listening import Listen
 from tests.limits import RAISED
 
 TOOLS = ROOT / "tests" / "integration" / "tools"

@@ -14,7 +14,7 @@ import pytest
 
 from local.deployment import LocalStack
 from local.environment import STATE, node_packages, tool_environment
-from tests.integration.client import Client
+from tests.integration.support.client import Client
 
 HERE = Path(__file__).resolve().parent
 FOLDER = STATE / "conformance"

@@ -15,7 +15,7 @@ import pytest
 from infra.options import MAX_PRIORITY
 from infra.routing import Route, routes
 from tests.infra.assembly import Assembly
-from tests.integration.router import Domain, HeaderMatch, Rule
+from tests.integration.support.router import Domain, HeaderMatch, Rule
 from tests.paths import ROOT
 
 TASK = "0123456789abcdef0123456789abcdef"

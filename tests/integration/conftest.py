@@ -9,9 +9,9 @@ import pytest
 
 from local.deployment import LocalStack
 from local.gateway import DeployedApi, Gateway
-from tests.integration.client import Client
-from tests.integration.stacks import Stacks
-from tests.integration.traces import Traces
+from tests.integration.support.client import Client
+from tests.integration.support.stacks import Stacks
+from tests.integration.support.traces import Traces
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import csv
 import statistics
 import time
 
-from tests.integration.client import REVISION, TASKS, Client, accept
-from tests.integration.traces import Traces
+from tests.integration.support.client import REVISION, TASKS, Client, accept
+from tests.integration.support.traces import Traces
 from tests.paths import ROOT
 
 AIRPORTS = ROOT / "events" / "airports.csv"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.client import REVISION, TASKS, WITH_TASKS, Client
-from tests.integration.traces import Traces
+from tests.integration.support.client import REVISION, TASKS, WITH_TASKS, Client
+from tests.integration.support.traces import Traces
 
 META = {
     "io.modelcontextprotocol/protocolVersion": REVISION,

@@ -11,8 +11,8 @@ import pytest
 from local.deployment import LocalStack
 from tests.campaigns.chaos.evidence import Evidence
 from tests.campaigns.chaos.run import campaign
-from tests.integration.aws import functions, listed, variables
-from tests.integration.stacks import Stacks
+from tests.integration.support.aws import functions, listed, variables
+from tests.integration.support.stacks import Stacks
 
 TASKS = 20
 EXPIRING = frozenset({"outlive", "unheard"})

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from local.deployment import LocalStack
-from tests.integration.client import Client
+from tests.integration.support.client import Client
 
 PATTERN = {"source": ["mcp.tasks"], "detail-type": ["notifications/tasks"]}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.aws import log_groups, log_lines
-from tests.integration.client import Client
+from tests.integration.support.aws import log_groups, log_lines
+from tests.integration.support.client import Client
 
 SECRET = "hunter2-in-an-argument"
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from local.deployment import LocalStack
 from local.gateway import Gateway
 from tests.campaigns.hostile.run import hostile, show
-from tests.integration.issuer import Issuer
+from tests.integration.support.issuer import Issuer
 
 SEED: Final = 20260728
 REQUESTS: Final = 600

@@ -11,10 +11,10 @@ from typing import Any, Final
 import pytest
 
 from local.deployment import LocalStack
-from tests.integration.aws import listed
-from tests.integration.client import Client, accept
+from tests.integration.support.aws import listed
+from tests.integration.support.client import Client, accept
+from tests.integration.support.traces import Traces
 from tests.integration.tools.large import lines
-from tests.integration.traces import Traces
 
 LIMIT: Final = 256 * 1024
 """Bytes that Step Functions carries (developer guide, "Quotas")."""

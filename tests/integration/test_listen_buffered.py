@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from tests.integration.client import Client
-from tests.integration.listening import Listen
+from tests.integration.support.client import Client
+from tests.integration.support.listening import Listen
 
 PATIENCE = 90.0
 

@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from local.gateway import Gateway
-from tests.integration.client import Client, accept
-from tests.integration.listening import Heard, Listen, Stream
+from tests.integration.support.client import Client, accept
+from tests.integration.support.listening import Heard, Listen, Stream
 
 TASKS = 20
 NUMBERS = 5

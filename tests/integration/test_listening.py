@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 import pytest
 
-from tests.integration.listening import Stream
+from tests.integration.support.listening import Stream
 
 
 class _Endless(BaseHTTPRequestHandler):

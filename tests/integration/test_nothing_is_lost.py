@@ -12,8 +12,8 @@ import pytest
 
 from local.deployment import LocalStack
 from local.emulator import Emulator
-from tests.integration.aws import function_name
-from tests.integration.client import Client, accept
+from tests.integration.support.aws import function_name
+from tests.integration.support.client import Client, accept
 from tests.paths import ROOT
 
 CSV = "colour,n\n" + "red,1\nblue,2\n" * 300
@@ -21,7 +21,7 @@ CSV = "colour,n\n" + "red,1\nblue,2\n" * 300
 # A client that starts a task, tells its id, and then does nothing: it is to be killed.
 START = """
 import signal, sys
-from tests.integration.client import Client
+from tests.integration.support.client import Client
 client = Client(sys.argv[1])
 print(client.start("profile_dataset", csv=sys.stdin.read(), chunk_rows=100), flush=True)
 signal.pause()

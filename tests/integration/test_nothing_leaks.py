@@ -18,12 +18,12 @@ import pytest
 
 from local.deployment import LocalStack
 from local.gateway import Gateway
-from tests.integration.aws import listed
-from tests.integration.client import TASKS, Client, accept
-from tests.integration.issuer import Issuer
-from tests.integration.leaks import Canaries, Logs
-from tests.integration.listening import Heard, Listen
-from tests.integration.traces import Traces
+from tests.integration.support.aws import listed
+from tests.integration.support.client import TASKS, Client, accept
+from tests.integration.support.issuer import Issuer
+from tests.integration.support.leaks import Canaries, Logs
+from tests.integration.support.listening import Heard, Listen
+from tests.integration.support.traces import Traces
 
 ASKABLE: Final[dict[str, Any]] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}}
 WITH_TASKS: Final[dict[str, Any]] = {**ASKABLE, "extensions": {TASKS: {}}}

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from local.deployment import LocalStack
 from local.gateway import Gateway
-from tests.integration.client import Client
+from tests.integration.support.client import Client
 
 DENIED = {
     "read a task": "AccessDenied",

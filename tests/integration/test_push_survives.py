@@ -15,9 +15,9 @@ import pytest
 from local.deployment import LocalStack
 from local.emulator import Emulator
 from local.gateway import Gateway
-from tests.integration.aws import event_source, function_name
-from tests.integration.client import Client, accept
-from tests.integration.listening import Heard, Listen
+from tests.integration.support.aws import event_source, function_name
+from tests.integration.support.client import Client, accept
+from tests.integration.support.listening import Heard, Listen
 from tests.integration.test_nothing_is_lost import kill_workers
 
 NUMBERS = 4

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from local.deployment import LocalStack
-from tests.integration.client import TASKS, Client, accept
-from tests.integration.traces import Traces
+from tests.integration.support.client import TASKS, Client, accept
+from tests.integration.support.traces import Traces
 
 
 def test_questions_are_answered_one_by_one_and_in_any_order(client: Client) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.integration.aws import listed
-from tests.integration.client import Client, accept
-from tests.integration.redeploy import Redeployed
-from tests.integration.stacks import Stacks
+from tests.integration.support.aws import listed
+from tests.integration.support.client import Client, accept
+from tests.integration.support.redeploy import Redeployed
+from tests.integration.support.stacks import Stacks
 
 
 @pytest.fixture(scope="session")

@@ -13,10 +13,10 @@ import pytest
 
 from local.deployment import LocalStack
 from local.gateway import Gateway
-from tests.integration.client import Answer, Client
-from tests.integration.issuer import Issuer
-from tests.integration.stacks import SCOPE
-from tests.integration.traces import Traces
+from tests.integration.support.client import Answer, Client
+from tests.integration.support.issuer import Issuer
+from tests.integration.support.stacks import SCOPE
+from tests.integration.support.traces import Traces
 
 CALLS: Final = 200
 BUSY: Final = (409, 429, 500, 502, 503, 504)

@@ -14,10 +14,10 @@ from infra.replay.__main__ import Tally, outputs_of, replay
 from local.deployment import LocalStack
 from local.environment import ROOT
 from local.gateway import Gateway
-from tests.integration.aws import event_source, function_name, listed
-from tests.integration.client import Client
+from tests.integration.support.aws import event_source, function_name, listed
+from tests.integration.support.client import Client
+from tests.integration.support.traces import Traces
 from tests.integration.test_push_survives import CHANGES, following
-from tests.integration.traces import Traces
 
 EVENTS = ROOT / "events"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from tests.integration.client import Client
+from tests.integration.support.client import Client
 
 
 def test_lists_are_in_order_and_may_be_cached(plain_client: Client) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from local.deployment import LocalStack
-from tests.integration.aws import function_name
-from tests.integration.client import TASKS, Client, accept
-from tests.integration.traces import Traces
+from tests.integration.support.aws import function_name
+from tests.integration.support.client import TASKS, Client, accept
+from tests.integration.support.traces import Traces
 
 ASKABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
 POEM = {

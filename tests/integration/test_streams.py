@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.client import Client
+from tests.integration.support.client import Client
 
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 CALL = {"name": "narrate", "arguments": {"steps": 3}}

@@ -18,11 +18,11 @@ import pytest
 from local.deployment import LocalStack
 from local.gateway import Gateway
 from mcp_tasks.authorization.jwks import MIN_FETCH_INTERVAL_SECONDS
-from tests.integration.client import Client
-from tests.integration.issuer import Issuer
-from tests.integration.leaks import Logs
-from tests.integration.stacks import SCOPE
-from tests.integration.traces import Traces
+from tests.integration.support.client import Client
+from tests.integration.support.issuer import Issuer
+from tests.integration.support.leaks import Logs
+from tests.integration.support.stacks import SCOPE
+from tests.integration.support.traces import Traces
 
 MAX_INSTANCES: Final = 10
 """Of the authorizer (infra/profile.py)."""

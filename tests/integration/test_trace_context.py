@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.integration.aws import log_groups, log_lines
-from tests.integration.client import Client
-from tests.integration.traces import Traces
+from tests.integration.support.aws import log_groups, log_lines
+from tests.integration.support.client import Client
+from tests.integration.support.traces import Traces
 
 TRACE = {
     "traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",

@@ -21,10 +21,10 @@ import pytest
 from local.deployment import LocalStack
 from local.gateway import DeployedApi, Gateway
 from tests.infra.conftest import CONTEXT
-from tests.integration.client import Client, accept
-from tests.integration.listening import Heard, Listen
-from tests.integration.router import Domain, Router, rules_of
-from tests.integration.traces import Traces
+from tests.integration.support.client import Client, accept
+from tests.integration.support.listening import Heard, Listen
+from tests.integration.support.router import Domain, Router, rules_of
+from tests.integration.support.traces import Traces
 from tests.paths import ROOT
 
 PRIORITIES = {"c1": {"c1": 20, "c2": 30}, "c2": {"c1": 20, "c2": 10}}

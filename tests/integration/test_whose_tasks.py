@@ -15,10 +15,10 @@ from typing import Any, Final
 import pytest
 
 from local.deployment import LocalStack
-from tests.integration.client import Answer, Client, accept
-from tests.integration.issuer import Issuer
-from tests.integration.stacks import SCOPE
-from tests.integration.traces import Traces
+from tests.integration.support.client import Answer, Client, accept
+from tests.integration.support.issuer import Issuer
+from tests.integration.support.stacks import SCOPE
+from tests.integration.support.traces import Traces
 
 STATES: Final = ("working", "input_required", "completed", "failed", "cancelled", "expired")
 DOORS: Final = ("emulator", "gateway")

@@ -21,7 +21,7 @@ from local.deployment import deploy
 from local.environment import STATE
 from tests.campaigns.chaos.run import TOOLS, Outcome, campaign
 from tests.campaigns.chaos.verdict import show
-from tests.integration.aws import client_of
+from tests.integration.support.aws import client_of
 from tests.limits import RAISED
 
 NAME: Final = "chaos"

@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 
 from tests import wire
 from tests.campaigns.chaos.calls import Call
-from tests.integration.client import Answer, Client, accept
+from tests.integration.support.client import Answer, Client, accept
 
 OVER: Final = frozenset({"completed", "failed", "cancelled"})
 COME_BACK: Final = frozenset({409, 429})

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from local.deployment import LocalStack
 from tests.campaigns.chaos.tools._ledger import EFFECTS, RUNS
-from tests.integration.aws import executions, listed, log_groups, log_lines, rows
+from tests.integration.support.aws import executions, listed, log_groups, log_lines, rows
 
 A_MINUTE_MS: Final = 61_000
 SECRET: Final = frozenset({"token"})

@@ -22,7 +22,7 @@ from tests.campaigns.chaos.proxy import Proxy
 from tests.campaigns.chaos.tools._ledger import FOLDER
 from tests.campaigns.chaos.verdict import Verdict, judge, unsettled
 from tests.campaigns.chaos.workers import Killer
-from tests.integration.aws import functions, variables
+from tests.integration.support.aws import functions, variables
 
 TOOLS: Final = ROOT / "tests" / "chaos" / "tools"
 CLIENTS: Final = 8

@@ -23,8 +23,8 @@ from local.environment import STATE
 from local.gateway import DeployedApi, Gateway
 from tests.campaigns.hostile.run import hostile, show
 from tests.campaigns.hostile.scene import SCOPE
-from tests.integration.aws import client_of
-from tests.integration.issuer import AUDIENCE, Issuer
+from tests.integration.support.aws import client_of
+from tests.integration.support.issuer import AUDIENCE, Issuer
 
 NAME = "hostile"
 LIMITS = {

@@ -16,8 +16,8 @@ from tests.campaigns.hostile.checks import THROTTLED, faults, task_made, unknown
 from tests.campaigns.hostile.generate import FAMILIES, attempt
 from tests.campaigns.hostile.http1 import Hanging, NoHttp, Reply, exchange
 from tests.campaigns.hostile.scene import Caller, Scene, prepare
-from tests.integration.aws import executions, rows
-from tests.integration.issuer import Issuer
+from tests.integration.support.aws import executions, rows
+from tests.integration.support.issuer import Issuer
 
 WORKERS: Final = 6
 """Requests at a time: the emulator has ten instances of each function."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from tests.integration.client import Answer, Client, accept
-from tests.integration.issuer import Issuer
+from tests.integration.support.client import Answer, Client, accept
+from tests.integration.support.issuer import Issuer
 
 SCOPE: Final = "mcp"
 """What every token has to be good for."""

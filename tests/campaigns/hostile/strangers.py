@@ -10,7 +10,7 @@ from tests.campaigns.fuzz.spoiling import NASTY
 from tests.campaigns.hostile.attempts import Attempt, Draft, Expectation, Way
 from tests.campaigns.hostile.bodies import INJECTIONS
 from tests.campaigns.hostile.http1 import Pairs
-from tests.integration.client import accept
+from tests.integration.support.client import accept
 from tests.wire import LISTEN
 
 METHODS: Final = ("tasks/get", "tasks/update", "tasks/cancel")

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any, Final
 
 from mcp_tasks.authorization.http_json import FetchError
-from tests.integration.issuer import private_key, public_jwk
+from tests.integration.support.issuer import private_key, public_jwk
 
 ISSUER: Final = "https://login.example/tenant"
 OPENID: Final = f"{ISSUER}/.well-known/openid-configuration"

@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from mcp_tasks.authorization.jwks import Jwks, KeysUnavailable
-from tests.integration.issuer import private_key, public_jwk
+from tests.integration.support.issuer import private_key, public_jwk
 from tests.unit.authorization.issuer_documents import ISSUER, KEYS, OPENID, Web, jwk
 
 START: Final = 1_800_000_000.0

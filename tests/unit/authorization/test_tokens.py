@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from mcp_tasks.authorization.jwks import ALGORITHMS, Jwks
 from mcp_tasks.authorization.tokens import Grant, InvalidToken, TokenVerifier
-from tests.integration.issuer import (
+from tests.integration.support.issuer import (
     AUDIENCE,
     Signer,
     compact,

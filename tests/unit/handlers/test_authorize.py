@@ -23,7 +23,7 @@ import pytest
 
 from mcp_tasks.authorization.jwks import KeysUnavailable
 from mcp_tasks.registry.catalogue import FILE_NAME, Catalogue
-from tests.integration.issuer import AUDIENCE, Issuer, Signer
+from tests.integration.support.issuer import AUDIENCE, Issuer, Signer
 from tests.paths import ROOT
 from tests.unit.support.cloud import Context
 

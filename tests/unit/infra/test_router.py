@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.integration.router import RULE, Domain, Router, rules_of
+from tests.integration.support.router import RULE, Domain, Router, rules_of
 
 APIS = {name: f"http://{name.lower()}.example" for name in ("One", "Two", "Three")}
 

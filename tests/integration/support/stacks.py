@@ -11,13 +11,13 @@ from typing import Any, Final
 from local.deployment import LocalStack, deploy
 from local.emulator import Emulator
 from local.environment import ROOT, STATE
-from tests.integration.aws import client_of
-from tests.integration.issuer import AUDIENCE, Issuer
-from tests.integration.legacy import create_legacy_report
-from tests.integration.redeploy import Redeployed, redeployed
+from tests.integration.support.aws import client_of
+from tests.integration.support.issuer import AUDIENCE, Issuer
+from tests.integration.support.legacy import create_legacy_report
+from tests.integration.support.redeploy import Redeployed, redeployed
 from tests.limits import RAISED
 
-HERE: Final = Path(__file__).parent
+INTEGRATION: Final = Path(__file__).parents[1]
 AT_ONCE: Final = 2
 """Synthesis is most of it, and takes a core."""
 SCOPE: Final = "mcp"
@@ -34,7 +34,7 @@ def _conformance(emulator: Emulator, issuer: Issuer) -> LocalStack:
 def _sample(emulator: Emulator, issuer: Issuer) -> LocalStack:
     aws = client_of(emulator)
     create_legacy_report(aws("stepfunctions"), aws("iam"))
-    tools = _merged("tools", ROOT / "functions" / "tools", HERE / "tools")
+    tools = _merged("tools", ROOT / "functions" / "tools", INTEGRATION / "tools")
     return deploy(emulator, tools, "mcp-test", RAISED)
 
 
@@ -44,8 +44,8 @@ def _chaotic(emulator: Emulator, issuer: Issuer) -> LocalStack:
 
 
 def _guarded(emulator: Emulator, issuer: Issuer) -> LocalStack:
-    tools = _merged("guarded_tools", HERE / "guarded_tools")
-    shutil.copytree(HERE / "tools" / "walk", tools / "walk")
+    tools = _merged("guarded_tools", INTEGRATION / "guarded_tools")
+    shutil.copytree(INTEGRATION / "tools" / "walk", tools / "walk")
     access = {"auth": "oauth", "issuer": issuer.url, "audience": AUDIENCE, "scopes": SCOPE}
     return deploy(emulator, tools, "mcp-guarded", {"cell": "c3", **access})
 

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from local.deployment import LocalStack
-from tests.integration.aws import executions
+from tests.integration.support.aws import executions
 
 
 class Traces:

@@ -8,10 +8,10 @@ from typing import Final
 
 from local.deployment import LocalStack, deploy
 from local.emulator import Emulator
-from tests.integration.client import Client
+from tests.integration.support.client import Client
 from tests.limits import RAISED
 
-VERSIONS: Final = Path(__file__).with_name("versions")
+VERSIONS: Final = Path(__file__).parents[1] / "versions"
 WAITS_S: Final = 3600
 """Longer than the tests; then it is cancelled."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from local.deployment import LocalStack
 from local.environment import STATE
-from tests.integration.aws import log_groups, log_lines
+from tests.integration.support.aws import log_groups, log_lines
 
 
 class Canaries:

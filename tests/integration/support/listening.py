@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from tests import wire
-from tests.integration.client import Client
+from tests.integration.support.client import Client
 
 SILENCE: Final = 45.0
 """Seconds after which a stream that says nothing at all, no comment either, counts as broken."""

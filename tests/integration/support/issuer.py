@@ -1,7 +1,7 @@
 """An OpenID Connect issuer on this machine, for tests and for people. It knows no users: it signs
 what it is told to sign, and what no issuer would.
 
-    python -m tests.integration.issuer --audience https://mcp.example --scope "tasks:read"
+    python -m tests.integration.support.issuer --audience https://mcp.example --scope "tasks:read"
 """
 
 from __future__ import annotations
