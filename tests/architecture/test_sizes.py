@@ -18,8 +18,8 @@ MAX_PARAMETERS: Final = 6
 
 AUTHORS: Final = "a decorator of tools' authors: each parameter is one of their options, documented"
 EXCEPTIONS: Final = {
-    "functions/mcp_tasks/registry/tool.py::tool": AUTHORS,
-    "functions/mcp_tasks/registry/tool.py::workflow_tool": AUTHORS,
+    "functions/mcp_tasks/registry/function_tool.py::tool": AUTHORS,
+    "functions/mcp_tasks/registry/workflow_tool.py::workflow_tool": AUTHORS,
     "functions/mcp_tasks/registry/resource.py::resource": AUTHORS,
     "functions/mcp_tasks/registry/prompt.py::prompt": AUTHORS,
 }
