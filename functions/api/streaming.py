@@ -1,7 +1,7 @@
-"""The request path when answers are streamed: started instead of Lambda's own runtime by `stream`.
+"""The request path with streamed responses; `stream` starts it instead of Lambda's own runtime.
 
-Notifications reach the client as they happen: progress and log messages of a call, and the changes
-that a `subscriptions/listen` follows, for as long as the function may run.
+The client receives notifications when they happen: progress and log messages of a call, and the
+changes of a `subscriptions/listen`, for as long as the function may run.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from mcp_tasks.aws.streaming_runtime import Context, Response, StreamingHandler,
 
 def load() -> StreamingHandler:
     """Start the server, as the import of `api.handler` does."""
-    from api.handler import deployment, log_answer, logger, server
-    from mcp_tasks.server.http.api_gateway import end_stream, from_api_gateway, streamed
+    from api.handler import deployment, log_response, logger, server
+    from mcp_tasks.server.http.api_gateway import from_api_gateway
+    from mcp_tasks.server.http.event_stream import end_stream, streamed_channel
     from mcp_tasks.tasks.task import now_ms
 
     @logger.inject_lambda_context(clear_state=True)
-    def handle(event: dict[str, Any], context: Context, response: Response) -> None:
-        channel = streamed(response, now_ms() + context.get_remaining_time_in_millis())
-        answer = server.answer(from_api_gateway(event, deployment.auth), channel)
-        log_answer(answer)
-        end_stream(answer, response)
+    def handle(event: dict[str, Any], context: Context, stream: Response) -> None:
+        deadline_ms = now_ms() + context.get_remaining_time_in_millis()
+        channel = streamed_channel(stream, deadline_ms)
+        response = server.answer(from_api_gateway(event, deployment.auth), channel)
+        log_response(response)
+        end_stream(response, stream)
 
     return handle
 

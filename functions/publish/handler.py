@@ -1,4 +1,4 @@
-"""Puts every change of a task onto the event bus; fed by the tasks table's stream."""
+"""Publishes every change of a task on the event bus; the tasks table's stream invokes it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ deployment = Deployment(os.environ)
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
-    """Publish a batch of records; a failure repeats the batch, and its half, until it is through.
+    """Publish a batch of records.
 
-    Lambda goes on to a task's next change only after this one, so they are published in order.
+    When it fails, Lambda repeats the batch in halves. Lambda sends a task's next record only after
+    this one has succeeded, so a task's changes are published in order.
     """
     count = deployment.event_bus.publish(published(event["Records"], detailed_task))
-    logger.info("published", changes=count, records=len(event["Records"]))
+    logger.info("changes published", changes=count, records=len(event["Records"]))

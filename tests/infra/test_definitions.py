@@ -26,7 +26,7 @@ from mcp_tasks.payloads.offloading import MAX_OBJECT_BYTES, json_size
 from mcp_tasks.payloads.pointer import PayloadPointer, payload_prefix
 from mcp_tasks.registry.declaration import DECLARATION
 from mcp_tasks.registry.tool import Tool
-from mcp_tasks.server.methods.task_creation import INPUT_ROOM
+from mcp_tasks.server.methods.execution_input import MAX_INLINE_INPUT_BYTES
 from mcp_tasks.tasks.questions import MAX_ANSWERS
 from mcp_tasks.workflows.retry import TRANSIENT_ERROR
 from mcp_tasks.workflows.steps import ANSWERS_ROOM, STEP_ROOM
@@ -643,7 +643,7 @@ def test_a_function_s_next_run_gets_the_new_answers_and_those_before(
 
 def test_what_a_function_s_run_is_given_is_not_too_much() -> None:
     """Arguments, the answers since the last that were stored, and all that one state may get."""
-    assert INPUT_ROOM + ANSWERS_ROOM + MAX_ANSWERS < 0.95 * 256 * 1024
+    assert MAX_INLINE_INPUT_BYTES + ANSWERS_ROOM + MAX_ANSWERS < 0.95 * 256 * 1024
     (ask,) = [
         state["Arguments"]["Payload"]
         for name, state in _tasks(json.loads(Definition.of(_function()).text))

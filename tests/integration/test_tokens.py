@@ -126,7 +126,7 @@ def _answered(logs: Logs) -> list[str]:
     groups = logs.groups().items()
     lines = [line for name, group in groups if "/mcp-guarded/Api" in name for line in group]
     _, gateway = logs.files()
-    return [line for line in (*lines, *gateway.splitlines()) if '"answered"' in line]
+    return [line for line in (*lines, *gateway.splitlines()) if '"request answered"' in line]
 
 
 def metadata_url(guarded: LocalStack) -> str:

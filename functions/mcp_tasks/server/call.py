@@ -1,4 +1,4 @@
-"""What a method gets, and what it may answer, in no revision's words.
+"""What a method gets and what it may answer, independent of the protocol revision.
 
 A revision (`server/revisions`) reads a request into a `Call` and writes an `Outcome` as a result.
 """
@@ -25,29 +25,30 @@ class Call:
     method: str
     params: dict[str, Any]
     principal: str
-    stream: RequestNotifications
+    notifications: RequestNotifications
     channel: ResponseChannel
     request_id: RequestId
     client_can: frozenset[Kind] = frozenset()
-    """What the client can be asked for."""
-    takes_tasks: bool = False
-    """Whether the client knows what to do with a task."""
-    mirrors: Headers | None = None
-    """The headers, when the revision repeats arguments in them (`x-mcp-header`)."""
+    """The kinds of questions that the client declares it can answer."""
+    declares_tasks: bool = False
+    """Whether the client declares the tasks extension with this request."""
+    headers: Headers | None = None
+    """The HTTP headers, in a revision that mirrors arguments in them (`x-mcp-header`)."""
     trace: Mapping[str, str] = field(default_factory=dict)
-    answers: Mapping[str, Any] | None = None
-    """What the client answers to an earlier round of this request, by key."""
-    state: str | None = None
-    """What that round gave it to keep."""
+    """The trace context: `traceparent`, `tracestate` and `baggage`, where they are well-formed."""
+    input_responses: Mapping[str, Any] | None = None
+    """`inputResponses`: the client's answers to the questions of an earlier response, by key."""
+    request_state: str | None = None
+    """`requestState`, as that earlier response gave it to the client."""
     scopes: frozenset[str] | None = None
-    """What the caller's access token is good for; None where callers have no tokens."""
+    """The scopes of the caller's access token; None where callers have no tokens."""
     idempotency_key: str | None = None
-    """What a client that repeats a `tools/call` repeats with it, to get the same task."""
+    """The client's key by which a repeated `tools/call` gets the same task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """The method is done. A result that may be cached says for how long and by whom."""
+    """The method's result. One that clients may cache says for how long and for whom."""
 
     result: dict[str, Any]
     fresh_ms: int | None = None
@@ -56,15 +57,15 @@ class Complete:
 
 @dataclass(frozen=True, slots=True)
 class InputNeeded:
-    """The client is asked, and repeats the request with its answers and the state."""
+    """Questions for the client, which repeats the request with its answers and the state."""
 
     questions: Mapping[str, Question]
-    state: str
+    request_state: str
 
 
 @dataclass(frozen=True, slots=True)
 class TaskCreated:
-    """The call goes on as a task, which is written and started."""
+    """The call runs as a task. Its row is written, and its execution started."""
 
     task: Task
 
@@ -77,21 +78,23 @@ Method = Callable[[Call], Outcome]
 MethodTable = Mapping[str, Method]
 
 
-class CannotAsk(MissingCapability):
-    """The client did not declare that it can be asked for what is needed to answer it."""
+class MissingInputCapability(MissingCapability):
+    """The method has a question of a kind that the client does not declare."""
 
     def __init__(self, required: Mapping[str, Any]) -> None:
         super().__init__(
-            "This needs to ask the client for what it does not declare as a capability", required
+            "The server has to ask the client a question that needs a capability which the client "
+            "does not declare",
+            required,
         )
 
 
-class NeedsTasks(MissingCapability):
-    """The tool runs only as a task, and the client does not take tasks."""
+class MissingTasksExtension(MissingCapability):
+    """The tool runs only as a task, and the client does not declare the tasks extension."""
 
     def __init__(self, tool: str, required: Mapping[str, Any]) -> None:
         super().__init__(
-            f"{tool} runs only as a task, and the client does not declare that it takes tasks",
+            f"{tool} runs only as a task, and the client does not declare the tasks extension",
             required,
         )
 

@@ -1,4 +1,4 @@
-"""Who calls, as far as the gateway has found out (`-c auth=`). Nothing here looks at a token.
+"""The caller of a request, as the gateway identified it (`-c auth=`). No token is read here.
 
 Source: API Gateway developer guide, "Input format of a Lambda function for proxy integration",
 `requestContext.authorizer` and `requestContext.identity`.
@@ -13,34 +13,34 @@ from typing import Any, Literal
 from ..tasks.task import ANYONE
 
 Auth = Literal["oauth", "iam", "none"]
-"""How a deployment finds out."""
+"""How a deployment identifies its callers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A caller whom the gateway has let in."""
+    """A caller that the gateway has let in."""
 
     principal: str
-    """Whose tasks it sees: `issuer|subject`, an ARN, or `anonymous`."""
+    """Whose tasks the caller sees: `issuer|subject`, an ARN, or `anonymous`."""
     scopes: frozenset[str] | None = None
-    """What its access token is good for; None where callers have no tokens."""
+    """The scopes of the access token; None where callers have no tokens."""
 
 
 def caller_of(context: Mapping[str, Any], auth: Auth) -> Caller | None:
     """The caller of a request, by its `requestContext`.
 
-    None when it does not say: then the gateway is not set up as the deployment believes, and nobody
-    may come in. One way to find out is never taken for another.
+    None when the context does not name one: then the gateway is not configured as the deployment's
+    `auth` says, and the request must be refused. Only the field of that one `auth` is read.
     """
     if auth == "none":
         return Caller(ANYONE)
     if auth == "oauth":
-        found = context.get("authorizer") or {}
-        principal, scopes = found.get("principal"), found.get("scopes") or ""
+        authorizer = context.get("authorizer") or {}
+        principal, scopes = authorizer.get("principal"), authorizer.get("scopes") or ""
         return Caller(principal, frozenset(scopes.split())) if principal else None
     identity = context.get("identity") or {}
     arn, cognito = identity.get("userArn"), identity.get("cognitoIdentityId")
     if not arn:
         return None
-    # All users of an identity pool have one role, and one session name: its ARN is all of theirs.
+    # All users of a Cognito identity pool share one role and session name, so also one ARN.
     return Caller(f"{arn}|{cognito}" if cognito else arn)

@@ -1,8 +1,8 @@
-"""How a request's messages reach its client, before its answer does.
+"""The response channel: how one request's messages reach its client.
 
-There are three: a buffered answer collects them, a streamed one writes each at once, and so does
-the local gateway's, which runs the streamed one. The methods are the same for all; what differs is
-how long an answer may take and whether anything is seen before its end.
+A buffered channel collects notifications, and the function returns them with the response
+(`api/handler.py`). A streamed channel writes each notification at once (`api/streaming.py`). The
+MCP methods are the same for both.
 """
 
 from __future__ import annotations
@@ -11,40 +11,36 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-BUFFERED_MS: Final = 25_000
-"""How long a listen is held whose answer comes as a whole: API Gateway waits 29 seconds."""
-
-BUFFERED_CHARACTERS: Final = 2_000_000
-"""After which a listen ends whose answer comes as a whole: Lambda carries 6 MB."""
-
-MOST_CARRIED: Final = 6_000_000
-"""Bytes of the answer to one body, as Lambda carries it: 6 MB, with all else of the response."""
+MAX_RESPONSE_BYTES: Final = 6_000_000
+"""What a Lambda function may return in one piece (Lambda developer guide, "Quotas"): 6 MB."""
 
 Send = Callable[[dict[str, Any]], None]
 """Takes a notification."""
 
 
 def _nothing() -> None:
-    """There is nothing to keep alive in an answer that comes as a whole."""
+    """A buffered response has no connection to keep alive."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseChannel:
-    """The way of one request's notifications."""
+    """How one request's notifications are sent."""
 
     send: Send
-    until: int
-    """When the answer has to be complete, in milliseconds since the epoch."""
-    live: bool = False
-    """Whether the client sees each message when it is sent."""
-    hears: bool = True
-    """Whether the client takes notifications at all."""
+    deadline_ms: int | None = None
+    """When Lambda stops the function that streams, in milliseconds since the epoch; None for a
+    buffered channel."""
+    takes_notifications: bool = True
+    """Whether the client accepts an event stream, by its `Accept` header."""
     keep_alive: Callable[[], None] = _nothing
-    """Writes something that says nothing."""
-    room: int = BUFFERED_CHARACTERS
-    """How much a listen may send before it ends, in characters as Lambda carries them."""
+    """Writes a comment into the event stream, so that no proxy closes an idle connection."""
+
+    @property
+    def streams(self) -> bool:
+        """Whether the client receives each message when it is sent."""
+        return self.deadline_ms is not None
 
 
-def carried_size(text: str) -> int:
-    """Characters of JSON as Lambda carries it: as a string within JSON."""
+def response_size(text: str) -> int:
+    """Bytes that an ASCII text takes up in a function's return value: a string within JSON."""
     return len(text) + text.count('"') + text.count("\\")

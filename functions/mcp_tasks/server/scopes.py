@@ -1,7 +1,7 @@
-"""What a caller may do, by the scopes of its access token (`-c auth=oauth`).
+"""The check of an access token's scopes against what a tool needs (`-c auth=oauth`).
 
-The authorizer has checked the token, and the scopes as far as the headers tell what is called. Here
-the body is known.
+The gateway's authorizer has checked the token, and the scopes of the tool that the `Mcp-Name`
+header names. This check goes by the tool that the body names.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from .call import Call
 
 @dataclass(frozen=True, slots=True)
 class ScopeCheck:
-    """What every request needs, and where clients read how to get it."""
+    """Compares a caller's scopes with those that a request needs."""
 
     scopes: tuple[str, ...] = ()
+    """The scopes that every request needs."""
     resource_metadata: str = ""
+    """The URL of the protected resource metadata (RFC 9728), for the challenge."""
 
     def check(self, call: Call, scopes: Iterable[str]) -> None:
-        """Raise InsufficientScope for a token that lacks one of `scopes`.
+        """Raise InsufficientScope (HTTP 403) for a token that lacks one of `scopes`.
 
-        Callers without tokens have no scopes to check: a deployment with `-c auth=iam` has no tools
-        that need one, and with `-c auth=none` anybody may do anything.
+        Callers without tokens pass: a deployment with `-c auth=iam` has no tools that need a scope,
+        and with `-c auth=none` everybody may do everything.
         """
         needed = tuple(dict.fromkeys((*self.scopes, *scopes)))
         if call.scopes is not None and not call.scopes.issuperset(needed):

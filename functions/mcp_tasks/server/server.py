@@ -1,4 +1,4 @@
-"""The server of a deployment."""
+"""The server of a deployment, put together."""
 
 from __future__ import annotations
 
@@ -7,69 +7,71 @@ from functools import cache
 from ..deployment import Deployment
 from .http.endpoint import Endpoint
 from .methods.completion import complete_argument
+from .methods.idempotent_creation import IdempotentCreation
 from .methods.multi_round_trip import MultiRoundTrip
 from .methods.poll_rate_limit import PollRateLimit
 from .methods.prompts import get_prompt
 from .methods.request_state import RequestStateCipher
 from .methods.resources import read_resource
 from .methods.result_links import ResultLinks
-from .methods.subscriptions import listen
+from .methods.subscriptions import Subscriptions
 from .methods.task_creation import TaskCreation
-from .methods.tasks import cancel_task, get_task, update_task
-from .methods.tools import call_tool
+from .methods.tasks import TaskMethods
+from .methods.tools import ToolCalls
 from .scopes import ScopeCheck
 from .server_methods import ServerMethods
 
 
 def mcp_server(deployment: Deployment) -> Endpoint:
     """The MCP endpoint of a deployment."""
-    catalogue, task_table, executions = (
-        deployment.catalogue,
+    catalogue, limits = deployment.catalogue, deployment.limits
+    multi_round_trip = MultiRoundTrip(
+        cache(lambda: RequestStateCipher(deployment.request_state_key()))
+    )
+    result_links = ResultLinks(deployment.payloads_within_request)
+    tools = ToolCalls(
+        catalogue,
+        multi_round_trip,
+        IdempotentCreation(_task_creation(deployment), deployment.idempotency_keys),
+        ScopeCheck(deployment.scopes, deployment.resource_metadata),
+    )
+    tasks = TaskMethods(
         deployment.task_table,
         deployment.executions,
-    )
-    cell, limits = deployment.cell, deployment.limits
-    authority = ScopeCheck(deployment.scopes, deployment.resource_metadata)
-    creation = TaskCreation(
-        task_table,
-        executions,
-        deployment.quotas,
-        deployment.idempotency_keys,
+        deployment.reconciler_within_request,
         deployment.payloads_within_request,
-        limits,
-        deployment.state_machine_arn,
-        cell,
+        result_links,
+        PollRateLimit(limits.polls_per_second),
+        deployment.cell,
     )
-    results = ResultLinks(deployment.payloads_within_request)
-    # Made when a function first asks: it costs a call to Secrets Manager.
-    rounds = MultiRoundTrip(cache(lambda: RequestStateCipher(deployment.request_state_key())))
-    methods_offered = ServerMethods(
+    subscriptions = Subscriptions(
+        deployment.task_table,
+        deployment.mailboxes,
+        deployment.quotas,
+        result_links,
+        limits.max_open_subscriptions,
+        deployment.cell,
+    )
+    methods = ServerMethods(
         identity=deployment.identity,
         catalogue=catalogue,
-        call_tool=call_tool(catalogue, rounds, creation, authority),
-        read_resource=read_resource(catalogue, rounds),
-        get_prompt=get_prompt(catalogue, rounds),
+        call_tool=tools.call_tool,
+        read_resource=read_resource(catalogue, multi_round_trip),
+        get_prompt=get_prompt(catalogue, multi_round_trip),
         complete_argument=complete_argument(catalogue),
-        tasks={
-            "tasks/get": get_task(
-                task_table,
-                cell,
-                PollRateLimit(limits.polls_per_second),
-                deployment.reconciler_within_request,
-                results,
-            ),
-            "tasks/update": update_task(
-                task_table, executions, deployment.payloads_within_request, cell
-            ),
-            "tasks/cancel": cancel_task(task_table, executions, cell),
-        },
-        listen=listen(
-            task_table,
-            deployment.mailboxes,
-            deployment.quotas,
-            results,
-            limits.max_open_subscriptions,
-            cell,
-        ),
+        tasks=tasks.table(),
+        listen=subscriptions.listen,
     )
-    return Endpoint(methods_offered, deployment.allowed_origins, deployment.allowed_hosts, limits)
+    return Endpoint(methods, deployment.allowed_origins, deployment.allowed_hosts, limits)
+
+
+def _task_creation(deployment: Deployment) -> TaskCreation:
+    return TaskCreation(
+        deployment.task_table,
+        deployment.executions,
+        deployment.quotas,
+        deployment.payloads_within_request,
+        deployment.limits,
+        deployment.state_machine_arn,
+        deployment.cell,
+    )

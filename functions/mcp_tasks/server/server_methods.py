@@ -1,4 +1,4 @@
-"""What a deployment offers to clients of any revision: its methods, and what it lists."""
+"""The MCP methods and lists of one deployment, as all revisions share them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .call import Method, MethodTable
 
 @dataclass(frozen=True, slots=True)
 class ServerMethods:
-    """Every revision puts these methods under the names of its own, in the shapes of its own."""
+    """A revision serves these methods under its own names, in its own shapes."""
 
     identity: ServerIdentity
     catalogue: Catalogue
@@ -21,11 +21,11 @@ class ServerMethods:
     get_prompt: Method
     complete_argument: Method
     tasks: MethodTable
-    """The methods of the tasks extension."""
+    """The methods of the tasks extension, by name."""
     listen: Method
 
     def capabilities(self) -> dict[str, Any]:
-        """ServerCapabilities, as far as all revisions share them: what there is, is declared."""
+        """The members of ServerCapabilities that all revisions have: what the deployment serves."""
         found: dict[str, Any] = {"tools": {}, "logging": {}}
         if self.catalogue.resources:
             found["resources"] = {}

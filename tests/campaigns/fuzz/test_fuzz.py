@@ -61,7 +61,7 @@ def server() -> Iterator[Server]:
         patch.setenv("AWS_DEFAULT_REGION", REGION)
         logging.disable()
         # A listen is told what there is, and not held.
-        patch.setattr("mcp_tasks.server.http.endpoint.BUFFERED_MS", 0)
+        patch.setattr("mcp_tasks.server.methods.subscriptions.BUFFERED_MS", 0)
         with mock_aws():
             yield Server(Catalogue.discover(TOOLS))
         logging.disable(logging.NOTSET)

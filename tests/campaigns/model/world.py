@@ -25,12 +25,13 @@ from mcp_tasks.payloads.s3_store import PayloadStore
 from mcp_tasks.protocol.errors import ErrorCode, ProtocolError, Unavailable
 from mcp_tasks.registry.catalogue import Catalogue, ToolEntry
 from mcp_tasks.registry.context import TaskCancelled
-from mcp_tasks.server.call import Call, Method
+from mcp_tasks.server.call import Call
+from mcp_tasks.server.methods.idempotent_creation import IdempotentCreation
 from mcp_tasks.server.methods.poll_rate_limit import PollRateLimit
 from mcp_tasks.server.methods.result_links import ResultLinks
-from mcp_tasks.server.methods.task_creation import TaskCreation, _NotKnown
+from mcp_tasks.server.methods.task_creation import TaskCreation, WriteOutcomeUnknown
 from mcp_tasks.server.methods.task_wire_format import detailed_task
-from mcp_tasks.server.methods.tasks import UNKNOWN, cancel_task, get_task, update_task
+from mcp_tasks.server.methods.tasks import TASK_NOT_FOUND, TaskMethods
 from mcp_tasks.tasks.idempotency import IdempotencyKeys
 from mcp_tasks.tasks.questions import Kind
 from mcp_tasks.tasks.quotas import CallerQuotas
@@ -175,23 +176,26 @@ class World:
         self.payloads = PayloadStore(lambda: objects, PAYLOADS)
         self.catalogue = Catalogue(TOOLS)
         self.repair = Reconciler(self.rows, self.executions, self.catalogue, self.payloads)
-        self.creation = TaskCreation(
+        creation = TaskCreation(
             self.rows,
             self.executions,
             CallerQuotas(callers, CALLERS_TABLE),
-            IdempotencyKeys(callers, CALLERS_TABLE),
             self.payloads,
             Limits(max_open_tasks=4, creations_per_minute=60),
             lambda entry: MACHINE + entry.name,
             "c1",
-            self._wait,
         )
-        polls, results = PollRateLimit(0), ResultLinks(self.payloads)
-        self.methods: dict[str, Method] = {
-            "tasks/get": get_task(self.rows, "c1", polls, self.repair, results),
-            "tasks/update": update_task(self.rows, self.executions, self.payloads, "c1"),
-            "tasks/cancel": cancel_task(self.rows, self.executions, "c1"),
-        }
+        keys = IdempotencyKeys(callers, CALLERS_TABLE)
+        self.creation = IdempotentCreation(creation, keys, self._wait)
+        self.methods = TaskMethods(
+            self.rows,
+            self.executions,
+            self.repair,
+            self.payloads,
+            ResultLinks(self.payloads),
+            PollRateLimit(0),
+            "c1",
+        ).table()
         self._started: dict[Actor, int] = {}
         self._after: dict[Actor, Callable[[Actor], None]] = {}
         self._as: dict[Actor, str] = {}
@@ -337,9 +341,12 @@ class World:
                 self._acknowledge(actor.result, key)
             elif isinstance(actor.error, ProtocolError) and actor in self._made and key is None:
                 row = dynamodb.item(TABLE, self._made[actor])
-                if isinstance(actor.error, Unavailable) and type(actor.error) is not _NotKnown:
+                if (
+                    isinstance(actor.error, Unavailable)
+                    and type(actor.error) is not WriteOutcomeUnknown
+                ):
                     self.require(row is None, "a create that was refused left a row behind")
-                elif type(actor.error) is not _NotKnown:
+                elif type(actor.error) is not WriteOutcomeUnknown:
                     over = row is None or task_of(row).status.terminal
                     self.require(over, "a create that was refused left a task behind")
 
@@ -411,12 +418,14 @@ class World:
     def _known(self, actor: Actor, who: str, task_id: str) -> bool:
         """Whether the actor was told of the task; a stranger never is."""
         if who != OWNER:
-            refused = isinstance(actor.error, ProtocolError) and actor.error.message == UNKNOWN
+            refused = (
+                isinstance(actor.error, ProtocolError) and actor.error.message == TASK_NOT_FOUND
+            )
             failed = bool(actor.hit)
             self.require(refused or failed, f"a stranger was told of {task_id}: {actor.result}")
             return False
         told = self.acknowledged.get(task_id)
-        if isinstance(actor.error, ProtocolError) and actor.error.message == UNKNOWN:
+        if isinstance(actor.error, ProtocolError) and actor.error.message == TASK_NOT_FOUND:
             there = told is None or self.ms + actor.plan.skew_ms >= told.expires_at
             self.require(there, f"{task_id} is lost")
         return actor.error is None
@@ -751,7 +760,7 @@ def patched() -> Iterator[None]:
         patch.setattr("mcp_tasks.workflows.sweep.SHARDS", 1)
         patch.setattr("mcp_tasks.workflows.sweep.ThreadPoolExecutor", Inline)
         patch.setattr("concurrent.futures.ThreadPoolExecutor", Inline)
-        patch.setattr("mcp_tasks.server.methods.task_creation.INPUT_ROOM", ROOM)
+        patch.setattr("mcp_tasks.server.methods.execution_input.MAX_INLINE_INPUT_BYTES", ROOM)
         patch.setattr("mcp_tasks.workflows.finish.ROOM", ROOM)
         yield
 

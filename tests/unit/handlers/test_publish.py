@@ -122,6 +122,8 @@ def test_the_log_has_counts_and_nothing_of_the_tasks(
     rows.complete(ID, RESULT, NOW + 1)
     publish({"Records": push.records()})
     lines = log.getvalue().splitlines()
-    logged = [entry for line in lines if (entry := json.loads(line))["message"] == "published"]
+    logged = [
+        entry for line in lines if (entry := json.loads(line))["message"] == "changes published"
+    ]
     assert [(entry["changes"], entry["records"]) for entry in logged] == [(2, 2)]
     assert "private" not in "".join(lines)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_tasks.registry.uri_template import UriTemplate
-from mcp_tasks.server.methods.resources import MAX_URI
+from mcp_tasks.server.methods.resources import MAX_URI_CHARACTERS
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_no_uri_takes_long_to_match(template: str, between: str) -> None:
     """It comes from outside; the limit is generous, and what backtracks takes ten times as long."""
     found = UriTemplate(template)
     start = time.process_time()
-    assert found.match("x://" + between * (MAX_URI - 4)) is None
+    assert found.match("x://" + between * (MAX_URI_CHARACTERS - 4)) is None
     assert time.process_time() - start < 1
 
 

@@ -136,13 +136,14 @@ def test_the_method_table_of_each_revision_is_built_once(
 ) -> None:
     built: list[str] = []
     for revision in (Revision20260728, HandshakeRevision):
-        count(monkeypatch, revision, "methods", built)
+        count(monkeypatch, revision, "build_method_table", built)
     server = Stack(aws, whole_catalogue())
-    assert built == [f"methods {REVISION}"]
+    assert built == [f"build_method_table {REVISION}"]
     for _ in range(REQUESTS):
         for version in (REVISION, *HANDSHAKE):
             server.post("tools/list", revision=version)
-    assert sorted(built) == sorted(f"methods {version}" for version in (REVISION, *HANDSHAKE))
+    versions = (REVISION, *HANDSHAKE)
+    assert sorted(built) == sorted(f"build_method_table {version}" for version in versions)
 
 
 def test_a_new_instance_builds_its_own(server: Stack) -> None:

@@ -12,10 +12,9 @@ import pytest
 
 from mcp_tasks.limits import Limits
 from mcp_tasks.protocol.errors import TooManyRequests
-from mcp_tasks.server.http.api_gateway import LAST_MS
 from mcp_tasks.server.methods import poll_rate_limit as polling
 from mcp_tasks.server.methods.poll_rate_limit import PollRateLimit
-from mcp_tasks.server.methods.subscriptions import SLACK_MS
+from mcp_tasks.server.methods.subscriptions import QUOTA_GRACE_MS, STREAM_END_MS
 from mcp_tasks.tasks.quotas import LOOK_EVERY_MS, hashed
 from mcp_tasks.tasks.task import ANYONE
 from tests.unit.support.aws import CALLERS, real, refusing
@@ -223,7 +222,7 @@ def listens(principal: str = ANYONE) -> list[str]:
 def test_a_caller_has_so_many_listens_open(listening: Limited) -> None:
     listening.serve(max_open_subscriptions=2)
     answers = at_once(listening, new_task(listening), None, None, None)
-    assert "2 listens" in refused(answers.pop(0), FULL)
+    assert "2 open subscriptions" in refused(answers.pop(0), FULL)
     assert [answer.status for answer in answers] == [200, 200]
     assert listens() == []
     assert listening.stack.listen([new_id()]).status == 200
@@ -271,13 +270,13 @@ def test_a_place_that_is_not_given_back_ends_with_the_listens_time(listening: Li
 
     stack, time = listening.serve(max_open_subscriptions=1), listening.time
     stack.calls.instead["update_item"] = update
-    streamed_until = time.now + Streamed(time).remaining_ms - LAST_MS
+    streamed_until = time.now + Streamed(time).remaining_ms - STREAM_END_MS
     assert stack.listen([new_id()]).result["resultType"] == "complete"
     (key,) = listens()
     del stack.calls.instead["update_item"]
     item = real("dynamodb").scan(TableName=CALLERS)["Items"][0]
     until = int(item["open"]["M"][key]["N"])
-    assert until == streamed_until + SLACK_MS
+    assert until == streamed_until + QUOTA_GRACE_MS
     time.now = until - 1
     refused(stack.listen([new_id()]), FULL)
     time.now += LOOK_EVERY_MS
@@ -419,7 +418,7 @@ def test_an_id_that_is_none_is_not_counted(limited: Limited) -> None:
 
 def test_the_memory_for_polls_is_bounded(limited: Limited, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was not polled for longest is forgotten, and begins anew."""
-    monkeypatch.setattr(polling, "REMEMBERED", 100)
+    monkeypatch.setattr(polling, "MAX_COUNTED_TASKS", 100)
     counted = PollRateLimit(1, limited.time.read)
     for _ in range(30):
         counted.count("alice", "0")
@@ -432,7 +431,7 @@ def test_the_memory_for_polls_is_bounded(limited: Limited, monkeypatch: pytest.M
 
 
 def test_what_is_polled_is_remembered(limited: Limited, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(polling, "REMEMBERED", 100)
+    monkeypatch.setattr(polling, "MAX_COUNTED_TASKS", 100)
     counted = PollRateLimit(1, limited.time.read)
     for n in range(30):
         counted.count("alice", "kept")

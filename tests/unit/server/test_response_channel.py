@@ -21,18 +21,11 @@ from mcp_tasks.protocol.headers import Headers
 from mcp_tasks.registry.catalogue import FILE_NAME, Catalogue
 from mcp_tasks.server.call import Call, Complete, Method
 from mcp_tasks.server.caller import Caller
-from mcp_tasks.server.http.api_gateway import (
-    EVENT_STREAM,
-    JSON,
-    LAST_MS,
-    STREAMED_CHARACTERS,
-    HttpAnswer,
-    HttpRequest,
-    end_stream,
-    streamed,
-)
 from mcp_tasks.server.http.endpoint import Endpoint
-from mcp_tasks.server.response_channel import carried_size
+from mcp_tasks.server.http.event_stream import EVENT_STREAM_HEADERS, end_stream, streamed_channel
+from mcp_tasks.server.http.messages import JSON_HEADERS, HttpRequest, HttpResponse
+from mcp_tasks.server.methods.subscriptions import STREAM_END_MS, STREAMED_MAX_BYTES
+from mcp_tasks.server.response_channel import response_size
 from mcp_tasks.server.server_methods import ServerMethods
 from mcp_tasks.server_identity import ServerIdentity
 from mcp_tasks.tasks.ids import new_task_id
@@ -77,25 +70,25 @@ def messages(taken: Taken) -> list[Any]:
     return [json.loads(data) for data in events(taken.text)]
 
 
-# the streamed carrier
+# the streamed channel
 
 
 def test_a_stream_begins_with_its_first_notification() -> None:
     """Until then, an answer may have another status."""
     taken = Taken()
-    carrier = streamed(taken, until=0)
+    channel = streamed_channel(taken, 0)
     assert not taken.started
-    carrier.send(NOTE)
-    assert (taken.status, taken.headers) == (200, EVENT_STREAM)
+    channel.send(NOTE)
+    assert (taken.status, taken.headers) == (200, EVENT_STREAM_HEADERS)
     assert taken.pieces == [f"event: message\ndata: {json.dumps(NOTE)}\n\n".encode()]
-    carrier.send(NOTE)
+    channel.send(NOTE)
     assert messages(taken) == [NOTE, NOTE]
 
 
 def test_the_answer_is_the_last_event() -> None:
     taken = Taken()
-    streamed(taken, until=0).send(NOTE)
-    end_stream(HttpAnswer(500, RESULT), taken)
+    streamed_channel(taken, 0).send(NOTE)
+    end_stream(HttpResponse(500, RESULT), taken)
     assert taken.status == 200
     assert messages(taken) == [NOTE, json.loads(RESULT)]
 
@@ -103,34 +96,36 @@ def test_the_answer_is_the_last_event() -> None:
 @pytest.mark.parametrize("status", [200, 400, 404, 500])
 def test_an_answer_without_notifications_is_json_with_its_own_status(status: int) -> None:
     taken = Taken()
-    end_stream(HttpAnswer(status, RESULT), taken)
-    assert (taken.status, taken.headers, taken.text) == (status, JSON, RESULT)
+    end_stream(HttpResponse(status, RESULT), taken)
+    assert (taken.status, taken.headers, taken.text) == (status, JSON_HEADERS, RESULT)
 
 
 def test_an_answer_without_a_message_has_no_body() -> None:
     taken = Taken()
-    end_stream(HttpAnswer(202), taken)
+    end_stream(HttpResponse(202), taken)
     assert (taken.status, taken.headers, taken.pieces) == (202, {}, [])
 
 
 def test_what_keeps_a_stream_alive_is_no_event() -> None:
     """WHATWG HTML, 9.2.6: a line that starts with a colon is ignored."""
     taken = Taken()
-    carrier = streamed(taken, until=0)
-    carrier.send(NOTE)
-    carrier.keep_alive()
+    channel = streamed_channel(taken, 0)
+    channel.send(NOTE)
+    channel.keep_alive()
     assert taken.pieces[1:] == [b": keep-alive\n\n"]
-    carrier.send(NOTE)
-    carrier.keep_alive()
-    end_stream(HttpAnswer(200, RESULT), taken)
+    channel.send(NOTE)
+    channel.keep_alive()
+    end_stream(HttpResponse(200, RESULT), taken)
     assert messages(taken) == [NOTE, NOTE, json.loads(RESULT)]
 
 
 def test_a_listen_ends_before_its_function_does() -> None:
     """Lambda cuts a stream off without a word; it streams 200 MB."""
-    carrier = streamed(Taken(), until=100_000)
-    assert (carrier.until, carrier.live, carrier.hears) == (100_000 - LAST_MS, True, True)
-    assert carrier.room == STREAMED_CHARACTERS < 200_000_000
+    channel = streamed_channel(Taken(), 100_000)
+    assert (channel.deadline_ms, channel.streams) == (100_000, True)
+    assert channel.takes_notifications
+    assert STREAM_END_MS > 0
+    assert STREAMED_MAX_BYTES < 200_000_000
 
 
 def offering(method: Method) -> Endpoint:
@@ -147,8 +142,8 @@ def test_progress_of_a_call_reaches_the_client_while_it_runs() -> None:
 
     def method(call: Call) -> Complete:
         for step in range(3):
-            call.stream.report(f"step {step}", step / 4)
-            call.stream.log("info", "a", None)
+            call.notifications.report(f"step {step}", step / 4)
+            call.notifications.log("info", "a", None)
             arrived.append(len(events(way.taken.text)))
         return Complete({"content": []})
 
@@ -167,14 +162,14 @@ def test_an_error_has_its_status_as_long_as_nothing_was_sent(
     way = Streamed(Time())
 
     def method(call: Call) -> Complete:
-        call.stream.report("heard", 0.5)
+        call.notifications.report("heard", 0.5)
         raise error
 
     way(offering(method), http("tools/call", {"name": "x"}))
-    assert (way.taken.status, way.taken.headers) == (status, JSON)
+    assert (way.taken.status, way.taken.headers) == (status, JSON_HEADERS)
     assert json.loads(way.taken.text)["error"]["code"] == code
     way(offering(method), http("tools/call", {"name": "x", "_meta": HEARD}))
-    assert (way.taken.status, way.taken.headers) == (200, EVENT_STREAM)
+    assert (way.taken.status, way.taken.headers) == (200, EVENT_STREAM_HEADERS)
     assert [message.get("error", {}).get("code") for message in messages(way.taken)] == [None, code]
     assert "hunter2" not in way.taken.text
 
@@ -187,12 +182,12 @@ def test_a_client_that_is_gone_is_told_to_the_runtime() -> None:
             raise BrokenPipeError
 
     def method(call: Call) -> Complete:
-        call.stream.report("heard", 0.5)
+        call.notifications.report("heard", 0.5)
         return Complete({"content": []})
 
     taken = Gone()
     answer = offering(method).answer(
-        http("tools/call", {"name": "x", "_meta": HEARD}), streamed(taken, until=0)
+        http("tools/call", {"name": "x", "_meta": HEARD}), streamed_channel(taken, 0)
     )
     with pytest.raises(BrokenPipeError):
         end_stream(answer, taken)
@@ -216,7 +211,7 @@ POSTS: Final[list[tuple[str, dict[str, Any], dict[str, Any]]]] = [
 
 
 @pytest.mark.parametrize(("method", "params", "options"), POSTS)
-def test_both_carriers_bring_the_same_answer(
+def test_both_channels_bring_the_same_answer(
     aws: Calls, method: str, params: dict[str, Any], options: dict[str, Any]
 ) -> None:
     server = whole_stack(aws)
@@ -227,7 +222,7 @@ def test_both_carriers_bring_the_same_answer(
     assert answers[0] == answers[1]
 
 
-def test_both_carriers_bring_the_same_batch(aws: Calls) -> None:
+def test_both_channels_bring_the_same_batch(aws: Calls) -> None:
     server = whole_stack(aws)
     bodies = [
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
@@ -252,7 +247,7 @@ def test_both_carriers_bring_the_same_batch(aws: Calls) -> None:
 def test_the_size_of_an_answer_is_what_lambda_carries(value: Any) -> None:
     """A proxy response is JSON, in which the body is a string."""
     text = json.dumps(value)
-    assert carried_size(text) == len(json.dumps(text)) - len('""')
+    assert response_size(text) == len(json.dumps(text)) - len('""')
 
 
 # the streaming function
@@ -317,14 +312,14 @@ def test_the_function_holds_a_listen_as_long_as_it_may_run(
     task_id, began, taken = a_new_task(time), time.now, Taken()
     event = request(wire.LISTEN, {"notifications": {"taskIds": [task_id]}})
     function(event, Invocation(remaining_ms=40_000), taken)
-    assert time.now - began == 40_000 - LAST_MS
+    assert time.now - began == 40_000 - STREAM_END_MS
     wire.check_listen(1, messages(taken), [task_id])
 
 
 def test_the_function_answers_what_is_no_stream(function: Callable[..., None]) -> None:
     taken = Taken()
     function(request("tools/call", {"name": "echo", "arguments": {"text": "hi"}}), Context(), taken)
-    assert (taken.status, taken.headers) == (200, JSON)
+    assert (taken.status, taken.headers) == (200, JSON_HEADERS)
     assert json.loads(taken.text)["result"]["content"] == [{"type": "text", "text": "hi"}]
 
 
@@ -338,8 +333,8 @@ def test_a_line_of_the_functions_log_is_of_its_own_invocation(
     listen = request(wire.LISTEN, {"notifications": {"taskIds": [task_id]}})
     function(listen, Invocation(aws_request_id="second", remaining_ms=0), Taken())
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
-    answered = [line for line in lines if line["message"] == "answered"]
+    answered = [line for line in lines if line["message"] == "request answered"]
     assert [line["function_request_id"] for line in answered] == ["first", "second"]
     assert [line.get("tool") for line in answered] == ["echo", None]
-    (listened,) = [line for line in lines if line["message"] == "listened"]
+    (listened,) = [line for line in lines if line["message"] == "subscription ended"]
     assert (listened["function_request_id"], listened["tasks"]) == ("second", 1)

@@ -17,8 +17,9 @@ import pytest
 from mcp_tasks.protocol.challenge import challenge
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server.caller import Auth, Caller, caller_of
-from mcp_tasks.server.http.api_gateway import HttpRequest, from_api_gateway
+from mcp_tasks.server.http.api_gateway import from_api_gateway
 from mcp_tasks.server.http.endpoint import Endpoint
+from mcp_tasks.server.http.messages import HttpRequest
 from tests.unit.support.aws import Calls
 from tests.unit.support.listening import Streamed, Time
 from tests.unit.support.stack import ENVIRONMENT, REVISION, Answer, Stack, buffered, mirrored

@@ -12,15 +12,15 @@ import pytest
 
 from mcp_tasks.aws.streaming_runtime import Response
 from mcp_tasks.notifications.subscription import Subscription
-from mcp_tasks.server.http import api_gateway
-from mcp_tasks.server.http.api_gateway import HttpRequest, end_stream
 from mcp_tasks.server.http.endpoint import Endpoint
+from mcp_tasks.server.http.event_stream import end_stream, streamed_channel
+from mcp_tasks.server.http.messages import HttpRequest
 from mcp_tasks.tasks.task import now_ms
 
 READ_THE_CLOCK: Final = (
-    "mcp_tasks.server.http.endpoint",
     "mcp_tasks.server.methods.tasks",
     "mcp_tasks.server.methods.task_creation",
+    "mcp_tasks.server.methods.idempotent_creation",
     "mcp_tasks.server.methods.subscriptions",
 )
 
@@ -92,8 +92,8 @@ class Streamed:
 
     def __call__(self, server: Endpoint, http: HttpRequest) -> dict[str, Any]:
         self.taken = Taken()
-        carrier = api_gateway.streamed(self.taken, self.time.now + self.remaining_ms)
-        end_stream(server.answer(http, carrier), self.taken)
+        channel = streamed_channel(self.taken, self.time.now + self.remaining_ms)
+        end_stream(server.answer(http, channel), self.taken)
         assert self.taken.status is not None
         return {
             "statusCode": self.taken.status,

@@ -12,8 +12,9 @@ from aws_lambda_powertools import Logger
 
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.registry.catalogue import Catalogue
-from mcp_tasks.server.http.api_gateway import HttpRequest, from_api_gateway, to_api_gateway
+from mcp_tasks.server.http.api_gateway import from_api_gateway, to_api_gateway
 from mcp_tasks.server.http.endpoint import Endpoint
+from mcp_tasks.server.http.messages import HttpRequest
 from mcp_tasks.server.server import mcp_server
 from mcp_tasks.server_identity import ServerIdentity
 from tests import wire

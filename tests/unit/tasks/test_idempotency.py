@@ -28,8 +28,13 @@ from botocore.exceptions import ClientError
 
 from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue
-from mcp_tasks.server.methods import task_creation as creation
-from mcp_tasks.server.methods.task_creation import OWNED_MS, STARTED_MS, WAITS, TaskCreation
+from mcp_tasks.server.methods import idempotent_creation
+from mcp_tasks.server.methods.idempotent_creation import (
+    CLAIM_MS,
+    START_AGAIN_MS,
+    WAITS_SECONDS,
+    IdempotentCreation,
+)
 from mcp_tasks.tasks.idempotency import (
     FREE_AFTER_MS,
     LINGER_MS,
@@ -50,7 +55,7 @@ HEADER: Final = "Idempotency-Key"
 META: Final = "mcp-tasks/idempotencyKey"
 PARAMS, INTERNAL, MISMATCH = -32602, -32603, -32020
 REFUSED: Final = (422, PARAMS)
-WAITED_MS: Final = sum(round(pause * 1000) for pause in WAITS)
+WAITED_MS: Final = sum(round(pause * 1000) for pause in WAITS_SECONDS)
 FREE: Final = NOW + HOUR + FREE_AFTER_MS
 THOUSAND: Final = {"seats": 1000}
 LARGE_HALL: Final = {"action": "accept", "content": {"hall": "large"}}
@@ -185,7 +190,7 @@ def time(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Time:
     clock = Time()
     clock.rule(monkeypatch)
     monkeypatch.setattr(
-        "mcp_tasks.server.server.TaskCreation", partial(TaskCreation, wait=clock.wait)
+        "mcp_tasks.server.server.IdempotentCreation", partial(IdempotentCreation, wait=clock.wait)
     )
     stack.serve()
     return clock
@@ -456,7 +461,7 @@ def test_a_task_that_is_over_is_given_again_as_it_is(
     task_id = make(stack)
     ENDS[status](stack.deployment.task_table, task_id, time.now)
     before = stack.rows
-    time.now += STARTED_MS + 1
+    time.now += START_AGAIN_MS + 1
     assert make(stack) == task_id
     assert stack.rows == before
     assert starts(stack) == [task_id]
@@ -465,7 +470,7 @@ def test_a_task_that_is_over_is_given_again_as_it_is(
 def test_a_task_that_was_heard_of_is_not_started_again(stack: Stack, time: Time) -> None:
     task_id = count_to(stack)
     stack.deployment.task_table.report(task_id, "half-way", time.now)
-    time.now += STARTED_MS + 1
+    time.now += START_AGAIN_MS + 1
     assert count_to(stack) == task_id
     assert starts(stack) == [task_id]
 
@@ -475,7 +480,7 @@ def test_a_task_older_than_step_functions_memory_is_not_started_again(
 ) -> None:
     """It may have run, and ended unheard: its name is free again, and the start would be another
     (API reference, StartExecution: 90 days)."""
-    monkeypatch.setattr(creation, "START_WITHIN_MS", HOUR // 2)
+    monkeypatch.setattr(idempotent_creation, "START_WITHIN_MS", HOUR // 2)
     task_id = count_to(stack)
     time.now += HOUR // 2
     assert count_to(stack) == task_id
@@ -489,7 +494,7 @@ def test_a_task_that_asks_is_not_started_again(stack: Stack, time: Time) -> None
     task_id = count_to(stack)
     ask = open_ask("token", {"sure": FormQuestion("Sure?", {"type": "object", "properties": {}})})
     stack.deployment.task_table.ask(task_id, ask, time.now)
-    time.now += STARTED_MS + 1
+    time.now += START_AGAIN_MS + 1
     again = stack.call("count", {"upto": 3}, headers={HEADER: "k"}).result
     assert (again["taskId"], again["status"]) == (task_id, "input_required")
     assert starts(stack) == [task_id]
@@ -580,11 +585,11 @@ def dying(stack: Stack, time: Time) -> Dying:
 def test_a_task_that_was_not_written_yet_is_waited_for(dying: Dying) -> None:
     """By then, its owner may still be at it; the client is told to repeat its call later."""
     dying.die_before("row")
-    dying.time.now += OWNED_MS - WAITED_MS
+    dying.time.now += CLAIM_MS - WAITED_MS
     answer = dying.stack.call("count", {"upto": 3}, headers={HEADER: "k"})
     assert (answer.status, answer.code) == (409, INTERNAL)
     assert "later" in answer.error["message"]
-    assert tuple(dying.time.waits) == WAITS
+    assert tuple(dying.time.waits) == WAITS_SECONDS
     assert dying.stack.rows == []
     refused = dying.stack.call("count", {"upto": 4}, headers={HEADER: "k"})
     assert (refused.status, refused.code) == REFUSED
@@ -607,7 +612,7 @@ def test_a_task_that_is_being_written_is_waited_for(
     stack.calls.instead["put_item"] = put
     first = make(stack)
     assert seconds == [first]
-    assert time.waits == [WAITS[0]]
+    assert time.waits == [WAITS_SECONDS[0]]
     assert row_ids(stack) == starts(stack) == [first]
 
 
@@ -620,7 +625,7 @@ def test_a_task_whose_owner_died_before_its_row_is_made_by_another(
     claimed = time.now
     dying.die_before(step)
     assert stack.rows == []
-    time.now += OWNED_MS + 1
+    time.now += CLAIM_MS + 1
     tools = stack.catalogue.tools
     monkeypatch.setitem(tools, "count", replace(tools["count"], ttl_ms=2 * HOUR))
     task_id = count_to(stack)
@@ -638,15 +643,15 @@ def test_a_task_whose_owner_died_before_its_row_is_made_by_another(
 
 def test_an_owner_has_its_time(dying: Dying) -> None:
     dying.die_before("row")
-    dying.time.now += OWNED_MS
+    dying.time.now += CLAIM_MS
     count_to(dying.stack)
-    assert dying.time.waits == [WAITS[0]]
+    assert dying.time.waits == [WAITS_SECONDS[0]]
 
 
 def test_a_task_whose_owner_died_before_its_start_is_started_by_another(dying: Dying) -> None:
     stack, time = dying.stack, dying.time
     dying.die_before("start")
-    time.now += STARTED_MS
+    time.now += START_AGAIN_MS
     (task_id,) = row_ids(stack)
     assert count_to(stack) == task_id
     assert starts(stack) == [], "its owner may be at it"
@@ -658,7 +663,7 @@ def test_a_task_whose_owner_died_before_its_start_is_started_by_another(dying: D
 def test_a_start_that_is_repeated_carries_the_same_input(dying: Dying) -> None:
     """StartExecution is idempotent for the same name and input (API reference)."""
     dying.die_before("start")
-    dying.time.now += STARTED_MS + 1
+    dying.time.now += START_AGAIN_MS + 1
     count_to(dying.stack)
     (row,) = dying.stack.rows
     (start,) = [c for c in dying.stack.calls.made if c.operation == "start_execution"]
@@ -670,7 +675,7 @@ def test_two_make_the_task_of_one_who_died(dying: Dying) -> None:
     """The other one's row is the task, also when it was asked for with other answers."""
     stack, time = dying.stack, dying.time
     dying.die_before("place")
-    time.now += OWNED_MS + 1
+    time.now += CLAIM_MS + 1
     real_put = real("dynamodb").put_item
 
     def put(**arguments: Any) -> Any:
@@ -693,7 +698,7 @@ def test_a_full_caller_gets_what_its_key_stands_for_later(dying: Dying) -> None:
     dying.die_before("place")
     stack.environment["LIMITS"] = Limits(max_open_tasks=1).to_json()
     stack.serve()
-    time.now += OWNED_MS + 1
+    time.now += CLAIM_MS + 1
     other = count_to(stack, key="another")
     assert refusal(stack) == (429, INTERNAL)
     stack.cancel(other)
@@ -712,13 +717,13 @@ def test_a_late_task_that_could_not_be_started_is_started_when_the_call_is_repea
     """Others may have written the same row, and started it: it is not ended for one refusal."""
     stack, time = dying.stack, dying.time
     dying.die_before("place")
-    time.now += OWNED_MS + 1
+    time.now += CLAIM_MS + 1
     started = stack.calls.instead["start_execution"]
     stack.calls.instead["start_execution"] = refusing("stepfunctions", "StateMachineDoesNotExist")
     late = count_to(stack)
     stack.calls.instead["start_execution"] = started
     stack.calls.forget()
-    time.now += STARTED_MS + 1
+    time.now += START_AGAIN_MS + 1
     assert count_to(stack) == late
     assert starts(stack) == [late]
     assert stack.task(late)["status"] == "working"
@@ -730,7 +735,7 @@ def test_a_task_that_runs_survives_a_start_that_is_repeated_in_vain(
 ) -> None:
     """Its first start arrived; nothing was heard of it since, because it reports nothing."""
     task_id = count_to(stack)
-    time.now += STARTED_MS + 1
+    time.now += START_AGAIN_MS + 1
     stack.calls.instead["start_execution"] = refusing("stepfunctions", code)
     stack.call("count", {"upto": 3}, headers={HEADER: "k"})
     assert stack.task(task_id)["status"] == "working"
@@ -779,7 +784,9 @@ def test_very_many_calls_with_one_key_at_once_make_one_task(
     def wait(seconds: float) -> None:
         written.wait(60)
 
-    monkeypatch.setattr("mcp_tasks.server.server.TaskCreation", partial(TaskCreation, wait=wait))
+    monkeypatch.setattr(
+        "mcp_tasks.server.server.IdempotentCreation", partial(IdempotentCreation, wait=wait)
+    )
     stack = Stack(OneByOne(), catalogue)
     arguments = {"count": {"upto": 3}, "book": {"seats": 2}}[tool]
     catalogue.tools[tool].load()

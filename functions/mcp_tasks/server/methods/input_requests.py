@@ -1,5 +1,6 @@
-"""Questions as `InputRequests` (mrtr.mdx, "InputRequests"): on the wire, a question is a request,
-of those that servers used to send themselves.
+"""Questions as `InputRequests` (mrtr.mdx, "InputRequests").
+
+On the wire, a question is a request of the kind that servers sent to clients in earlier revisions.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from ...tasks.questions import FormQuestion, Question, SamplingQuestion, UrlQues
 
 
 def input_requests(questions: Mapping[str, Question]) -> dict[str, Any]:
-    """Questions by key."""
+    """`InputRequests`: the questions by key."""
     return {key: input_request(question) for key, question in questions.items()}
 
 
 def input_request(question: Question) -> dict[str, Any]:
-    """`elicitation/create`, `sampling/createMessage` or `roots/list`."""
+    """One question: `elicitation/create`, `sampling/createMessage` or `roots/list`."""
     match question:
         case FormQuestion(message, schema):
             params = {"mode": "form", "message": message, "requestedSchema": schema}

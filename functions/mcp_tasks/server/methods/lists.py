@@ -1,8 +1,8 @@
 """The four lists: pages with stable, opaque cursors (server/utilities/pagination.mdx).
 
-A cursor names the last item of a page, so it stays right when items are added or removed, by a
-deployment that happens between two pages, too. The pages are built once, when the function starts:
-they depend on the deployment and on nothing else, so any cache may keep them.
+A cursor names the last item of a page, so it stays valid when a deployment between two pages adds
+or removes items. The pages depend on the deployment and on nothing else: they are built once, when
+the function starts, and any cache may keep them.
 """
 
 from __future__ import annotations
@@ -19,45 +19,53 @@ from ..call import Call, Complete, Method
 
 PAGE_SIZE: Final = 100
 
-FRESH_MS: Final = 300_000
-"""How long clients may keep a list: the longest they miss a new deployment's tools."""
+LIST_FRESH_MS: Final = 300_000
+"""How long clients may cache a list, and so may miss the tools of a new deployment."""
 
 
-def listing(member: str, items: Mapping[str, dict[str, Any]], page_size: int = PAGE_SIZE) -> Method:
-    """A list method that answers with `items`, by their names in ascending order, as `member`."""
+def list_method(
+    member: str, items: Mapping[str, dict[str, Any]], page_size: int = PAGE_SIZE
+) -> Method:
+    """A list method whose result has `items` as `member`, in ascending order of their names."""
     names = sorted(items)
     pages = {
         start: _page(member, names, items, start, page_size)
         for start in range(0, max(1, len(names)), page_size)
     }
 
-    def answer(call: Call) -> Complete:
+    def list_page(call: Call) -> Complete:
         cursor = call.params.get("cursor")
         start = 0 if cursor is None else bisect_right(names, _last(member, cursor))
         page = pages.get(start) or _page(member, names, items, start, page_size)
-        return Complete(page, fresh_ms=FRESH_MS, cache_scope="public")
+        return Complete(page, fresh_ms=LIST_FRESH_MS, cache_scope="public")
 
-    return answer
+    return list_page
 
 
 def list_methods(
     catalogue: Catalogue,
     tools: Iterable[ToolEntry],
     tool: Callable[[ToolEntry], dict[str, Any]],
-    described: Callable[[Entry], dict[str, Any]],
+    resource: Callable[[Entry], dict[str, Any]],
     prompt: Callable[[PromptEntry], dict[str, Any]],
 ) -> dict[str, Method]:
-    """All four, of these tools, with the definitions that a revision makes of the entries."""
+    """All four list methods.
+
+    `tool`, `resource` and `prompt` make the definitions that a revision shows. `tools` are those
+    that it lists.
+    """
     resources = catalogue.resources.values()
     return {
-        "tools/list": listing("tools", {e.name: tool(e) for e in tools}),
-        "resources/list": listing(
-            "resources", {e.name: described(e) for e in resources if not e.uri.variables}
+        "tools/list": list_method("tools", {e.name: tool(e) for e in tools}),
+        "resources/list": list_method(
+            "resources", {e.name: resource(e) for e in resources if not e.uri.variables}
         ),
-        "resources/templates/list": listing(
-            "resourceTemplates", {e.name: described(e) for e in resources if e.uri.variables}
+        "resources/templates/list": list_method(
+            "resourceTemplates", {e.name: resource(e) for e in resources if e.uri.variables}
         ),
-        "prompts/list": listing("prompts", {e.name: prompt(e) for e in catalogue.prompts.values()}),
+        "prompts/list": list_method(
+            "prompts", {e.name: prompt(e) for e in catalogue.prompts.values()}
+        ),
     }
 
 
@@ -76,7 +84,7 @@ def _cursor(member: str, last: str) -> str:
 
 
 def _last(member: str, cursor: Any) -> str:
-    """The name that a cursor stands for. Raises ProtocolError (-32602)."""
+    """The name of the last item before a cursor. Raises ProtocolError (-32602)."""
     if isinstance(cursor, str):
         try:
             text = base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
@@ -85,4 +93,4 @@ def _last(member: str, cursor: Any) -> str:
         kind, _, name = text.partition(":")
         if kind == member and name:
             return name
-    raise invalid_params("params.cursor is not one of this list's; begin again without it")
+    raise invalid_params("params.cursor is not a cursor of this list; begin again without it")

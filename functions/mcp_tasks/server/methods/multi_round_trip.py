@@ -1,8 +1,8 @@
-"""Multi round-trip requests: a function that asks, run again with the answers (mrtr.mdx).
+"""Multi round-trip requests: a function that asks is run again with the answers (mrtr.mdx).
 
-The function ends at what it asks and has no answer for; the client gets the questions, and a state
-that holds the answers so far. It repeats its request with new answers and that state, and the
-function runs again from its beginning. Nothing is kept here between two rounds.
+The function ends at a question that has no answer. The client gets the questions, and a state that
+holds the answers so far. It repeats its request with new answers and that state, and the function
+runs again from its beginning. The server keeps nothing between the two requests.
 """
 
 from __future__ import annotations
@@ -13,54 +13,57 @@ from typing import Any, TypeVar
 from ...protocol.capabilities import required
 from ...tasks.questions import kinds
 from ...tasks.task import now_ms
-from ..call import Call, CannotAsk, InputNeeded
-from .request_state import RequestStateCipher, subject
+from ..call import Call, InputNeeded, MissingInputCapability
+from .request_state import RequestStateCipher, request_digest
 
 Value = TypeVar("Value")
 
 
 class MultiRoundTrip:
-    """Runs functions that may ask. `states` is made when the first of them does."""
+    """Runs functions that may ask.
 
-    def __init__(self, states: Callable[[], RequestStateCipher]) -> None:
-        self._states = states
+    `cipher` makes the cipher of the request states when a function first asks: it costs a call to
+    Secrets Manager.
+    """
+
+    def __init__(self, cipher: Callable[[], RequestStateCipher]) -> None:
+        self._cipher = cipher
 
     def run(
         self, call: Call, target: str, arguments: Any, function: Callable[[Any], Value]
     ) -> Value | InputNeeded:
         """Run `function` on a TaskContext, for a call of `target` (a name or URI) on `arguments`.
 
-        Answers of this request count for whatever the function asks, and those of earlier rounds
-        come before them; what nobody asks for is ignored. A client that knows what it will be asked
-        may answer at once: it is the one who answers in any case, and the state only spares it to
-        repeat itself.
+        The request's answers count for every question that the function asks; an answer within the
+        state comes before a new one with the same key. Answers that no question asks for are
+        ignored. A client that knows the questions may answer them with its first request: the
+        state only saves it from repeating its answers.
 
-        Raises ProtocolError for a state that is not valid (-32602), and CannotAsk (-32021) when the
-        client declared nothing of the kind; and what the function raises.
+        Raises ProtocolError (-32602) for an invalid state, MissingInputCapability (-32021) for a
+        client that cannot answer the questions, and what the function raises.
         """
         from ...registry.context import InputRequired, TaskContext
 
-        bound = subject(call.principal, call.method, target, arguments)
-        answers = self._answers(call, bound)
+        digest = request_digest(call.principal, call.method, target, arguments)
         context = TaskContext(
-            answers=answers,
+            answers=self._given_answers(call, digest),
             client_can=call.client_can,
-            on_report=call.stream.report,
-            on_log=call.stream.log,
+            on_report=call.notifications.report,
+            on_log=call.notifications.log,
         )
         try:
             return function(context)
         except InputRequired as needed:
             questions = needed.questions
-        wanted = kinds(questions.values())
-        if not wanted <= call.client_can:
-            raise CannotAsk(required(wanted))
-        return InputNeeded(questions, self._states().seal(context.used_answers, bound, now_ms()))
+        needed_kinds = kinds(questions.values())
+        if not needed_kinds <= call.client_can:
+            raise MissingInputCapability(required(needed_kinds))
+        return InputNeeded(questions, self._cipher().seal(context.used_answers, digest, now_ms()))
 
     def answers(
         self, call: Call, target: str, arguments: Any, function: Callable[[Any], Any]
     ) -> Mapping[str, Any] | InputNeeded:
-        """Run a function that only asks, and return the answers that it found."""
+        """Run a function that only asks, and return the answers that it has got."""
         found: dict[str, Any] = {}
 
         def asking(context: Any) -> None:
@@ -70,7 +73,9 @@ class MultiRoundTrip:
         needed = self.run(call, target, arguments, asking)
         return found if needed is None else needed
 
-    def _answers(self, call: Call, bound: str) -> dict[str, Any]:
-        if call.state is None:
-            return dict(call.answers or {})
-        return {**(call.answers or {}), **self._states().open(call.state, bound, now_ms())}
+    def _given_answers(self, call: Call, digest: str) -> dict[str, Any]:
+        """The answers of this request, and those that its state holds."""
+        responses = call.input_responses or {}
+        if call.request_state is None:
+            return dict(responses)
+        return {**responses, **self._cipher().open(call.request_state, digest, now_ms())}

@@ -15,10 +15,10 @@ from .multi_round_trip import MultiRoundTrip
 logger = Logger()
 
 
-def get_prompt(catalogue: Catalogue, rounds: MultiRoundTrip) -> Method:
+def get_prompt(catalogue: Catalogue, multi_round_trip: MultiRoundTrip) -> Method:
     """The method `prompts/get`."""
 
-    def answer(call: Call) -> Outcome:
+    def get(call: Call) -> Outcome:
         name = call.params.get("name")
         if not isinstance(name, str):
             raise invalid_params("params.name must be a string")
@@ -26,7 +26,7 @@ def get_prompt(catalogue: Catalogue, rounds: MultiRoundTrip) -> Method:
         if entry is None:
             raise invalid_params(f"Unknown prompt: {name[:64]}")
         logger.append_keys(prompt=entry.name)
-        arguments = text_map(call.params.get("arguments"), "params.arguments")
+        arguments = string_map(call.params.get("arguments"), "params.arguments")
 
         from ...registry.asking import ToolError
         from ...registry.schema import InvalidArguments
@@ -38,20 +38,20 @@ def get_prompt(catalogue: Catalogue, rounds: MultiRoundTrip) -> Method:
             raise invalid_params(f"Invalid arguments: {error}") from None
 
         @client_errors_redacted("prompt", ToolError)
-        def get(context: Any) -> dict[str, Any]:
+        def fill_in(context: Any) -> dict[str, Any]:
             return prompt.get(values, context)
 
         try:
-            result = rounds.run(call, entry.name, arguments, get)
+            result = multi_round_trip.run(call, entry.name, arguments, fill_in)
         except ToolError as error:
             raise invalid_params(str(error)) from None
         return result if isinstance(result, InputNeeded) else Complete(result)
 
-    return answer
+    return get
 
 
-def text_map(value: Any, where: str) -> dict[str, str]:
-    """An object of strings, as prompts and completions take their arguments; none is an empty one.
+def string_map(value: Any, where: str) -> dict[str, str]:
+    """Check the arguments of a prompt or a completion: an object of strings, empty by default.
 
     Raises ProtocolError (-32602).
     """

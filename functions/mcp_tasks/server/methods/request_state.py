@@ -1,12 +1,12 @@
-"""`requestState`: what the server remembers between two rounds, kept by the client (mrtr.mdx).
+"""`requestState`: the answers so far of a multi round-trip request, kept by its client (mrtr.mdx).
 
-It comes back from outside, so it is sealed: AES-256-GCM under a key of the deployment's own, with
-everything that it must not be moved away from as associated data: the principal, the method and the
-arguments. Whoever changes it, or presents it as somebody else, for something else or too late, gets
-the same refusal.
+The client could change the state, so the server encrypts it with AES-256-GCM and a key of the
+deployment. The principal, the method, the target and the arguments are authenticated with it. A
+state that was changed, has expired, or comes with another caller or request is refused, always with
+the same words.
 
-Sealed state can be used more than once until it expires ("do not by themselves guarantee
-single-use"): it holds answers, not permissions; to use it again repeats the client's own request.
+A state can be used more than once until it expires ("do not by themselves guarantee single-use").
+It holds answers and no permissions, so a second use only repeats the client's own request.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Any, Final
 from ...protocol.errors import invalid_params
 
 LIFETIME_MS: Final = 30 * 60 * 1000
-"""How long somebody may take to answer one round."""
+"""How long a person may take to answer the questions of one response."""
 
 MAX_CHARACTERS: Final = 400_000
-"""The state and as much again of new answers fit into one request."""
+"""Of a state, which so fits into a request (1 MiB by default) together with new answers."""
 
 _FORMAT: Final = b"\x01"
 _NONCE_BYTES: Final = 12
 
 
 class RequestStateCipher:
-    """Seals and opens states with one key: a secret of at least 32 random characters."""
+    """Encrypts and decrypts states with one key: a secret of at least 32 random characters."""
 
     def __init__(self, secret: str) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -43,20 +43,23 @@ class RequestStateCipher:
         derived = HKDF(SHA256(), length=32, salt=None, info=b"requestState").derive(secret.encode())
         self._cipher = AESGCM(derived)
 
-    def seal(self, state: dict[str, Any], subject: str, now: int) -> str:
-        """Encrypt and bind a state. Raises ProtocolError (-32602) when it is too large."""
+    def seal(self, state: dict[str, Any], digest: str, now: int) -> str:
+        """Encrypt a state for the request of that digest.
+
+        Raises ProtocolError (-32602) when it is too large.
+        """
         expiring = {"state": state, "expires": now + LIFETIME_MS}
         nonce = secrets.token_bytes(_NONCE_BYTES)
-        sealed = self._cipher.encrypt(nonce, json.dumps(expiring).encode(), subject.encode())
+        sealed = self._cipher.encrypt(nonce, json.dumps(expiring).encode(), digest.encode())
         text = base64.urlsafe_b64encode(_FORMAT + nonce + sealed).decode()
         if len(text) > MAX_CHARACTERS:
-            raise invalid_params("The answers of all rounds together are too large")
+            raise invalid_params("All answers of this request together are too large")
         return text
 
-    def open(self, text: str, subject: str, now: int) -> dict[str, Any]:
-        """Verify, decrypt, and check the time.
+    def open(self, text: str, digest: str, now: int) -> dict[str, Any]:
+        """Decrypt a state.
 
-        Raises ProtocolError (-32602), the same for every reason.
+        Raises ProtocolError (-32602), with the same words for every reason.
         """
         from cryptography.exceptions import InvalidTag
 
@@ -72,7 +75,7 @@ class RequestStateCipher:
         if data[:1] != _FORMAT or len(nonce) < _NONCE_BYTES:
             raise refusal
         try:
-            found = json.loads(self._cipher.decrypt(nonce, sealed, subject.encode()))
+            found = json.loads(self._cipher.decrypt(nonce, sealed, digest.encode()))
         except InvalidTag:
             raise refusal from None
         if now >= found["expires"]:
@@ -81,7 +84,7 @@ class RequestStateCipher:
         return state
 
 
-def subject(principal: str, method: str, target: str, arguments: Any) -> str:
-    """What a state belongs to: who asked, and for what, to the letter."""
+def request_digest(principal: str, method: str, target: str, arguments: Any) -> str:
+    """A hash of the request that a state belongs to."""
     text = json.dumps([principal, method, target, arguments], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

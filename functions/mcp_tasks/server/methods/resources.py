@@ -12,22 +12,22 @@ from ...registry.catalogue import Catalogue
 from ..call import Call, Complete, InputNeeded, Method, Outcome, ResourceNotFound
 from .multi_round_trip import MultiRoundTrip
 
-MAX_URI: Final = 2048
-"""Characters: every template is tried on every URI."""
+MAX_URI_CHARACTERS: Final = 2048
+"""Every template is tried on every URI, so a longer one is refused unread."""
 
 logger = Logger()
 
 
-def read_resource(catalogue: Catalogue, rounds: MultiRoundTrip) -> Method:
+def read_resource(catalogue: Catalogue, multi_round_trip: MultiRoundTrip) -> Method:
     """The method `resources/read`."""
 
-    def answer(call: Call) -> Outcome:
+    def read(call: Call) -> Outcome:
         uri = call.params.get("uri")
         if not isinstance(uri, str):
             raise invalid_params("params.uri must be a string")
-        found = catalogue.resource(uri) if len(uri) <= MAX_URI else None
+        found = catalogue.resource(uri) if len(uri) <= MAX_URI_CHARACTERS else None
         if found is None:
-            raise ResourceNotFound(uri[:MAX_URI])
+            raise ResourceNotFound(uri[:MAX_URI_CHARACTERS])
         entry, variables = found
         logger.append_keys(resource=entry.name)
 
@@ -35,23 +35,23 @@ def read_resource(catalogue: Catalogue, rounds: MultiRoundTrip) -> Method:
         from ...registry.resource import NotFound
 
         @client_errors_redacted("resource", NotFound, ToolError)
-        def read(context: Any) -> list[dict[str, Any]]:
+        def contents_of(context: Any) -> list[dict[str, Any]]:
             return entry.load().read(uri, variables, context)
 
         try:
-            contents = rounds.run(call, uri, None, read)
+            contents = multi_round_trip.run(call, uri, None, contents_of)
         except NotFound:
             raise ResourceNotFound(uri) from None
         except ToolError as error:
             raise invalid_params(str(error)) from None
         if isinstance(contents, InputNeeded):
             return contents
-        # caching.mdx, "Cache Key": what depends on answers must not be cached.
-        answered = call.answers is not None or call.state is not None
+        # caching.mdx, "Cache Key": a response that depends on answers must not be cached.
+        answered = call.input_responses is not None or call.request_state is not None
         return Complete(
             {"contents": contents},
             fresh_ms=0 if answered else entry.fresh_ms,
             cache_scope="private" if answered else entry.cache_scope,
         )
 
-    return answer
+    return read

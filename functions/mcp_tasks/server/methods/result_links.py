@@ -1,7 +1,7 @@
-"""Results that are too large for a task's row: whole, as far as an answer carries them, or a link.
+"""Task results that are stored in S3: returned whole, or as a link when they are too large.
 
-API Gateway passes on 10 MB, but what a Lambda function answers in one piece has 6 MB at most
-(Lambda developer guide, "Quotas").
+API Gateway passes on 10 MB, but a Lambda function returns 6 MB at most (Lambda developer guide,
+"Quotas").
 """
 
 from __future__ import annotations
@@ -15,53 +15,57 @@ from aws_lambda_powertools import Logger
 from ...payloads.pointer import PayloadPointer
 from ...payloads.s3_store import PayloadNotFound, PayloadStore
 from ...tasks.task import Task, iso
-from ..response_channel import MOST_CARRIED, carried_size
+from ..response_channel import MAX_RESPONSE_BYTES, response_size
 
-POLLED: Final = MOST_CARRIED - 20_000
-"""Of them, what a result may have in the answer to a poll."""
+MAX_POLLED_RESULT_BYTES: Final = MAX_RESPONSE_BYTES - 20_000
+"""Bytes of a result in the response to `tasks/get`."""
 
-LISTENED: Final = 2_000_000
-"""What a result may have among the notifications of a listen."""
+MAX_NOTIFIED_RESULT_BYTES: Final = 2_000_000
+"""Bytes of a result in a notification to a subscription."""
 
-LONGEST_LINK_S: Final = 7 * 24 * 3600
-"""How long a presigned URL may be good (S3 user guide, "Download and upload objects with presigned
-URLs"). It also ends with the credentials that it was made with: a function's are good for hours."""
+MAX_LINK_SECONDS: Final = 7 * 24 * 3600
+"""How long a presigned URL may be valid (S3 user guide, "Download and upload objects with presigned
+URLs"). It also ends with the credentials that signed it: a function's are valid for hours."""
 
 logger = Logger()
 
 
 @dataclass(frozen=True, slots=True)
 class ResultLinks:
-    """Puts a task's result where a client finds it."""
+    """Puts a task's stored result, or a link to it, into the task."""
 
     payloads: PayloadStore
 
-    def of(self, task: Task, now: int, most: int = POLLED) -> Task:
-        """The task with its result, or with a link to it, when that has more than `most` bytes."""
+    def with_result(self, task: Task, now: int, max_bytes: int = MAX_POLLED_RESULT_BYTES) -> Task:
+        """The task with its result, or with a link to a result of more than `max_bytes`.
+
+        `max_bytes` are those of the function's return value (`response_size`).
+        """
         stored = task.result_payload
         if stored is None:
             return task
         try:
-            return replace(task, result=self._whole(stored, most) or self._link(task, stored, now))
+            result = self._load(stored, max_bytes) or self._link(task, stored, now)
         except PayloadNotFound:
             from ...registry.results import error_result
 
-            logger.error("A result is not there any more", task_id=task.task_id)
-            return replace(task, result=error_result("The result is not there any more"))
+            logger.error("Task result is missing in S3", task_id=task.task_id)
+            result = error_result("The result is not there any more")
+        return replace(task, result=result)
 
-    def _whole(self, stored: PayloadPointer, most: int) -> dict[str, Any] | None:
-        if stored.size > most:
+    def _load(self, stored: PayloadPointer, max_bytes: int) -> dict[str, Any] | None:
+        if stored.size > max_bytes:
             return None
         result: dict[str, Any] = json.loads(self.payloads.get(stored))
-        return result if carried_size(json.dumps(result)) <= most else None
+        return result if response_size(json.dumps(result)) <= max_bytes else None
 
     def _link(self, task: Task, stored: PayloadPointer, now: int) -> dict[str, Any]:
-        """A result that says where the result is. The link is made anew for each answer."""
-        seconds = min(max(1, (task.expires_at - now) // 1000), LONGEST_LINK_S)
+        """A CallToolResult that links to the result. Each response gets a link of its own."""
+        seconds = min(max(1, (task.expires_at - now) // 1000), MAX_LINK_SECONDS)
         text = (
-            f"The result is too large for an answer: {stored.size} bytes. The link leads to all of "
-            f"it, as JSON. When it does not any more, ask for the task again, which lives until "
-            f"{iso(task.expires_at)}."
+            f"The result has {stored.size} bytes, too many for a response. The link leads to the "
+            f"whole result, as JSON. When the link has expired, get the task again for a new one; "
+            f"the task expires at {iso(task.expires_at)}."
         )
         return {
             "content": [

@@ -1,7 +1,10 @@
 """`subscriptions/listen` (basic/patterns/subscriptions.mdx; tasks.md, "Task Status Notifications").
 
-This server's lists change with a deployment only, so of what can be listened to it has the tasks of
-the extension; everything else is left out of the acknowledgement.
+A subscription follows tasks and nothing else: this server's lists change only with a deployment.
+The acknowledgement leaves every other filter out.
+
+A streamed subscription sends each change when it happens, until its function's time is up. A
+buffered one ends at the first change, or after 25 seconds, and the client listens again.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import json
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -21,148 +25,174 @@ from ...notifications.changes import Change
 from ...notifications.mailboxes import Mailboxes
 from ...notifications.subscription import FAULTS, Subscription
 from ...protocol import meta
-from ...protocol.errors import ErrorCode, ProtocolError, TooManyRequests, invalid_params
+from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
 from ...protocol.notifications import notification
 from ...tasks.ids import cell_of
-from ...tasks.quotas import LOOK_EVERY_MS, CallerQuotas, QuotaExceeded
+from ...tasks.quotas import CallerQuotas
 from ...tasks.task import now_ms
-from ...tasks.task_table import BATCH, Busy, TaskTable
-from ..call import Call, Complete, Method
-from ..response_channel import carried_size
-from .result_links import LISTENED, ResultLinks
+from ...tasks.task_table import BATCH, TaskTable
+from ..call import Call, Complete
+from ..response_channel import ResponseChannel, response_size
+from .result_links import MAX_NOTIFIED_RESULT_BYTES, ResultLinks
 from .task_wire_format import detailed_task
 from .tasks import require_extension
+from .too_many_requests import subscription_quota_errors
 
 MAX_TASKS: Final = BATCH
 
-FOLLOWED_POLL_MS: Final = 300_000
-"""`pollIntervalMs` as a follower is told it: polling is only a precaution for it."""
+BUFFERED_MS: Final = 25_000
+"""How long a buffered subscription waits for a change: API Gateway waits 29 seconds."""
 
-SLACK_MS: Final = 5_000
-"""How much longer than its listen a place is taken, if it is not given back."""
+BUFFERED_MAX_BYTES: Final = 2_000_000
+"""When a buffered subscription ends: a Lambda function returns 6 MB at most."""
+
+STREAM_END_MS: Final = 10_000
+"""How long before its function's deadline a streamed subscription ends."""
+
+STREAMED_MAX_BYTES: Final = 100_000_000
+"""When a streamed subscription ends: Lambda streams 200 MB at most."""
+
+SUBSCRIBED_POLL_MS: Final = 300_000
+"""`pollIntervalMs` for a subscriber, which polls only as a precaution."""
+
+QUOTA_GRACE_MS: Final = 5_000
+"""How much longer than its subscription a quota is held that is never released."""
 
 logger = Logger()
 
 
-def listen(
-    task_table: TaskTable,
-    mailboxes: Mailboxes,
-    quotas: CallerQuotas,
-    results: ResultLinks,
-    most: int,
-    cell: str,
-) -> Method:
-    """`subscriptions/listen`: acknowledged, then the tasks' states and changes, then the result."""
+@dataclass(frozen=True, slots=True)
+class Subscriptions:
+    """Serves `subscriptions/listen`."""
 
-    def answer(call: Call) -> Complete:
+    task_table: TaskTable
+    mailboxes: Mailboxes
+    quotas: CallerQuotas
+    result_links: ResultLinks
+    limit: int
+    """Subscriptions that one caller may have open; 0 is no limit."""
+    cell: str
+
+    def listen(self, call: Call) -> Complete:
+        """Acknowledge, send the tasks' states and changes, and end with the result.
+
+        Raises ProtocolError: -32602 for what is no filter, HTTP 406 for a client that takes no
+        event stream, HTTP 429 for a caller with too many subscriptions.
+        """
         filters = call.params.get("notifications")
         if not isinstance(filters, dict):
             raise invalid_params("params.notifications must be an object of what to listen to")
-        if not call.channel.hears:
+        if not call.channel.takes_notifications:
             raise ProtocolError(
                 ErrorCode.INVALID_REQUEST,
-                "A listen is answered with an event stream; let Accept name text/event-stream",
+                "subscriptions/listen needs a client whose Accept header has text/event-stream",
                 status=HTTPStatus.NOT_ACCEPTABLE,
             )
-        wanted = _task_ids(call, filters["taskIds"], cell) if "taskIds" in filters else None
-        # A listen to nothing ends at once.
-        with _place(call, quotas, most if wanted else 0):
-            return follow(call, wanted)
+        task_ids = _task_ids(call, filters["taskIds"], self.cell) if "taskIds" in filters else None
+        deadline_ms = _deadline_ms(call.channel)
+        # A subscription to no task ends at once, and needs no quota.
+        with self._quota(call.principal, deadline_ms, self.limit if task_ids else 0):
+            return self._follow(call, task_ids, deadline_ms)
 
-    def follow(call: Call, wanted: list[str] | None) -> Complete:
+    @contextmanager
+    def _quota(self, principal: str, deadline_ms: int, limit: int) -> Iterator[None]:
+        """Hold one of the caller's subscriptions until this one ends."""
+        subscription_id, until = secrets.token_hex(8), deadline_ms + QUOTA_GRACE_MS
+        with subscription_quota_errors(limit):
+            self.quotas.acquire_listen(principal, subscription_id, until, limit, now_ms())
+        try:
+            yield
+        finally:
+            if limit:
+                try:
+                    self.quotas.release_listen(principal, subscription_id)
+                except FAULTS as error:
+                    # It is free again at `until`.
+                    logger.warning(
+                        "Subscription quota was not released", error=type(error).__name__
+                    )
+
+    def _follow(self, call: Call, task_ids: list[str] | None, deadline_ms: int) -> Complete:
         accepted: dict[str, Any] = {}
-        following = Subscription(
-            task_table,
-            mailboxes,
+        subscription = Subscription(
+            self.task_table,
+            self.mailboxes,
             detailed_task,
             call.principal,
             _owner(call),
-            with_result=lambda task, now: results.of(task, now, LISTENED),
+            with_result=lambda task, now: self.result_links.with_result(
+                task, now, MAX_NOTIFIED_RESULT_BYTES
+            ),
         )
-        if wanted is not None:
-            accepted["taskIds"] = following.begin(wanted, call.channel.until)
-            for task_id in dict.fromkeys(wanted):
+        if task_ids is not None:
+            accepted["taskIds"] = subscription.begin(task_ids, deadline_ms)
+            for task_id in dict.fromkeys(task_ids):
                 refused = {} if task_id in accepted["taskIds"] else {"refused": True}
                 audit("read", task_id, call.principal, **refused)
         tag = {meta.SUBSCRIPTION_ID: call.request_id}
         acknowledged = {"notifications": accepted, meta.RESERVED: tag}
         call.channel.send(notification("notifications/subscriptions/acknowledged", acknowledged))
-        told = _tell(call, following, tag)
-        logger.info("listened", tasks=len(accepted.get("taskIds", ())), told=told)
+        sent = _send_changes(call, subscription, tag)
+        logger.info("subscription ended", tasks=len(accepted.get("taskIds", ())), changes_sent=sent)
         # "Graceful Closure"
         return Complete({meta.RESERVED: tag})
 
-    return answer
+
+def _deadline_ms(channel: ResponseChannel) -> int:
+    """When a subscription has to end, in milliseconds since the epoch."""
+    if channel.deadline_ms is None:
+        return now_ms() + BUFFERED_MS
+    return channel.deadline_ms - STREAM_END_MS
 
 
-@contextmanager
-def _place(call: Call, quotas: CallerQuotas, most: int) -> Iterator[None]:
-    """One of the listens that a caller may have open, until this one ends or its time is up."""
-    listen_id, now = secrets.token_hex(8), now_ms()
-    try:
-        quotas.acquire_listen(call.principal, listen_id, call.channel.until + SLACK_MS, most, now)
-    except QuotaExceeded:
-        message = f"You have {most} listens open; end one, or listen to more tasks with one"
-        raise TooManyRequests(message, LOOK_EVERY_MS) from None
-    except Busy:
-        raise TooManyRequests("Too many listens of yours begin at once", 1000) from None
-    try:
-        yield
-    finally:
-        if most:
-            try:
-                quotas.release_listen(call.principal, listen_id)
-            except FAULTS as error:
-                # It is free again when the listen's time would have been up.
-                logger.warning("A place is not given back", error=type(error).__name__)
-
-
-def _tell(call: Call, following: Subscription, tag: dict[str, Any]) -> int:
-    """Send everything that there is to tell; returns how much it was."""
-    room, told = call.channel.room, 0
-    for change in following.changes(call.channel.live):
+def _send_changes(call: Call, subscription: Subscription, tag: dict[str, Any]) -> int:
+    """Send the changes until the subscription ends; returns how many."""
+    budget = STREAMED_MAX_BYTES if call.channel.streams else BUFFERED_MAX_BYTES
+    sent = 0
+    for change in subscription.changes(call.channel.streams):
         if change is None:
             call.channel.keep_alive()
             continue
         message = notification("notifications/tasks", _params(change, tag))
         call.channel.send(message)
-        told += 1
-        room -= carried_size(json.dumps(message))
-        if room <= 0:
+        sent += 1
+        budget -= response_size(json.dumps(message))
+        if budget <= 0:
             break
     try:
-        following.end()
+        subscription.end()
     except FAULTS as error:
-        # The client's next listen begins anew, with the tasks' states.
-        logger.warning("A mailbox is not kept", error=type(error).__name__)
-    return told
+        # The client's next subscription begins with the tasks' current states.
+        logger.warning("Mailbox was not kept", error=type(error).__name__)
+    return sent
 
 
 def _params(change: Change, tag: dict[str, Any]) -> dict[str, Any]:
-    """The task's state, for one who need not poll."""
+    """The params of `notifications/tasks`, with the poll interval of a subscriber."""
     params = {**change.params, meta.RESERVED: tag}
     if not change.terminal:
-        params["pollIntervalMs"] = max(params["pollIntervalMs"], FOLLOWED_POLL_MS)
+        params["pollIntervalMs"] = max(params["pollIntervalMs"], SUBSCRIBED_POLL_MS)
     return params
 
 
-def _task_ids(call: Call, wanted: Any, cell: str) -> list[str]:
-    """Those that can be of this cell. Raises ProtocolError for what is no list of ids."""
+def _task_ids(call: Call, requested: Any, cell: str) -> list[str]:
+    """The ids that can be of this cell. Raises ProtocolError (-32602) for anything but ids."""
     require_extension(call)
-    if not isinstance(wanted, list) or not all(isinstance(task_id, str) for task_id in wanted):
+    if not isinstance(requested, list) or not all(isinstance(each, str) for each in requested):
         raise invalid_params("params.notifications.taskIds must be an array of strings")
-    if len(wanted) > MAX_TASKS:
+    if len(requested) > MAX_TASKS:
         raise invalid_params(f"params.notifications.taskIds has more than {MAX_TASKS} ids")
-    return [task_id for task_id in wanted if cell_of(task_id) == cell]
+    return [task_id for task_id in requested if cell_of(task_id) == cell]
 
 
 def _owner(call: Call) -> str:
-    """A hash of who is listening, as far as a request tells: its next listen has the same.
+    """The mailbox's owner: a hash of the caller and of what its requests say about the client.
 
-    Two clients that look the same may take over each other's mailbox when they follow the same
-    tasks. They miss none of a task's states by it, at most what lay between two of them.
+    The client's next subscription has the same owner, and continues with its mailbox. Two clients
+    of one caller that look the same may take over each other's mailbox when they follow the same
+    tasks. They still get every task's current state, and may miss a change between two of them.
     """
-    headers = call.mirrors
+    headers = call.headers
     agent = headers.get("user-agent") if headers is not None else None
     client = call.params[meta.RESERVED].get(meta.CLIENT_INFO)
     text = json.dumps([call.principal, client, agent], sort_keys=True)

@@ -1,6 +1,6 @@
-"""How the core's tasks look on the wire of the tasks extension (tasks.md, "Tasks").
+"""A task as the tasks extension has it on the wire (tasks.md, "Tasks").
 
-The same shapes are answered to polls, pushed to those who listen, and put onto the event bus.
+Polls, subscriptions and the event bus all carry this shape.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .input_requests import input_requests
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
 REQUIRED: Final[dict[str, Any]] = {"extensions": {EXTENSION: {}}}
-"""What a client has to declare ("Capability Negotiation")."""
+"""The capabilities that a client has to declare ("Capability Negotiation")."""
 
 
 def create_task_result(task: Task) -> dict[str, Any]:
@@ -23,12 +23,12 @@ def create_task_result(task: Task) -> dict[str, Any]:
 
 
 def detailed_task(task: Task, now: int) -> dict[str, Any]:
-    """`DetailedTask`: the task, and what its status adds to it ("Task Status")."""
+    """`DetailedTask`: the task, and the members that its status adds ("Task Status")."""
     fields = task_fields(task, now)
     if task.status is Status.INPUT_REQUIRED:
         fields["inputRequests"] = input_requests(task.outstanding)
     elif task.status is Status.COMPLETED:
-        # "The result type of the original request": on this wire every result has a resultType.
+        # "The result type of the original request": every result of this revision has a resultType.
         fields["result"] = {"resultType": "complete", **(task.result or {})}
     elif task.status is Status.FAILED:
         fields["error"] = task.error

@@ -1,8 +1,8 @@
-"""The protocol revisions that the endpoint speaks, and which of them a request is of.
+"""The protocol revisions that the endpoint speaks, and how it finds a request's revision.
 
-A revision is a module: what it calls things, how it reads a request and writes an answer is known
-there and nowhere else. Requests of all revisions come to the same URL, and nothing is remembered
-between them, so each is taken for what it says itself (versioning.mdx, "Backward Compatibility").
+A revision is a module: its names, how it reads a request and writes a response are known there and
+nowhere else. Requests of all revisions come to the same URL. The server remembers nothing between
+them, so each request is served by what it says itself (versioning.mdx, "Backward Compatibility").
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from .v2026_07_28 import Revision20260728, unsupported
 
 
 class Revisions:
-    """All of them, newest first."""
+    """All revisions of one server."""
 
-    def __init__(self, methods_offered: ServerMethods) -> None:
-        self.modern = Revision20260728(methods_offered)
+    def __init__(self, methods: ServerMethods) -> None:
+        self.modern = Revision20260728(methods)
         handshake: list[HandshakeRevision] = [
-            Revision20251125(methods_offered),
-            Revision20250618(methods_offered),
-            Revision20250326(methods_offered),
+            Revision20251125(methods),
+            Revision20250618(methods),
+            Revision20250326(methods),
         ]
-        self.modern.prepare()
+        _ = self.modern.method_table  # built at the cold start; the others on first use
         self._handshake = {revision.version: revision for revision in handshake}
-        self._newest, self._oldest = handshake[0], handshake[-1]
+        self._newest_handshake, self._oldest = handshake[0], handshake[-1]
 
     def of(self, message: Any, headers: Headers) -> Revision:
-        """The revision that a message is of, whether or not it is well-formed.
+        """The revision of a decoded body, whether or not the body is well-formed.
 
-        Raises ProtocolError (-32022) when it names one that is not spoken here.
+        Raises ProtocolError (-32022) when the request names a revision that is not supported.
         """
         params = message.get("params") if isinstance(message, dict) else None
         about = params.get("_meta") if isinstance(params, dict) else None
@@ -47,15 +47,15 @@ class Revisions:
         if named == self.modern.version:
             return self.modern
         if isinstance(params, dict) and message.get("method") == "initialize":
-            wanted = params.get("protocolVersion")
-            # lifecycle.mdx, "Version Negotiation": otherwise, another one, the latest.
-            found = self._handshake.get(wanted) if isinstance(wanted, str) else None
-            return found or self._newest
+            requested = params.get("protocolVersion")
+            # lifecycle.mdx, "Version Negotiation": for an unknown version, the latest.
+            found = self._handshake.get(requested) if isinstance(requested, str) else None
+            return found or self._newest_handshake
         if named is not None:
             if named not in self._handshake:
                 raise unsupported(named)
             return self._handshake[named]
-        # Neither version nor header: a modern client that forgot both, which its other header
-        # gives away, or one from before there were such headers (streamable-http.mdx, "Protocol
+        # No version at all. With an Mcp-Method header, a client of 2026-07-28 forgot the version.
+        # Without one, the client is older than these headers (streamable-http.mdx, "Protocol
         # Version Header").
         return self._oldest if headers.get("mcp-method") is None else self.modern

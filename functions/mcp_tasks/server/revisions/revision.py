@@ -1,8 +1,9 @@
-"""What a protocol revision has to say."""
+"""What every protocol revision defines."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any, ClassVar
 
 from aws_lambda_powertools import Logger
@@ -20,54 +21,49 @@ logger = Logger()
 
 
 class Revision(ABC):
-    """One revision of the protocol, as one deployment speaks it.
-
-    Its method table, with the lists in it, is built once.
-    """
+    """One revision of the protocol, as one server speaks it."""
 
     version: ClassVar[str]
 
-    batches: ClassVar[bool] = False
+    takes_batches: ClassVar[bool] = False
     """Whether a body may hold several messages."""
 
-    def __init__(self, methods_offered: ServerMethods) -> None:
-        self.methods_offered = methods_offered
-        self._table: MethodTable | None = None
+    def __init__(self, methods: ServerMethods) -> None:
+        self.methods = methods
 
-    def prepare(self) -> MethodTable:
-        """The methods, built on the first call."""
-        if self._table is None:
-            self._table = self.methods()
-        return self._table
+    @cached_property
+    def method_table(self) -> MethodTable:
+        """The methods by their names in this revision, with the pages of the lists."""
+        return self.build_method_table()
 
     @abstractmethod
-    def methods(self) -> MethodTable:
-        """The methods, by their names in this revision."""
+    def build_method_table(self) -> MethodTable:
+        """Make `method_table`; called once."""
 
     @abstractmethod
-    def read(
+    def read_call(
         self, request: Request, headers: Headers, caller: Caller, channel: ResponseChannel
     ) -> Call:
         """Check what this revision requires of every request. Raises ProtocolError."""
 
     @abstractmethod
-    def write(self, outcome: Outcome) -> dict[str, Any]:
+    def write_result(self, outcome: Outcome) -> dict[str, Any]:
         """An outcome as this revision's result."""
 
     @abstractmethod
-    def refusal(self, error: ProtocolError) -> ProtocolError:
-        """An error as this revision puts it: its code, its data, its HTTP status."""
+    def write_error(self, error: ProtocolError) -> ProtocolError:
+        """An error with the code, the data and the HTTP status that this revision has for it."""
 
-    def result(
+    def answer(
         self, request: Request, headers: Headers, caller: Caller, channel: ResponseChannel
     ) -> dict[str, Any]:
-        """Answer a request. Raises ProtocolError."""
-        call = self.read(request, headers, caller, channel)
+        """Answer a request with its result. Raises ProtocolError."""
+        call = self.read_call(request, headers, caller, channel)
         if call.trace:
             logger.append_keys(**logged(call.trace))
-        method = self.prepare().get(request.method)
+        method = self.method_table.get(request.method)
         if method is None:
             raise ProtocolError(
                 ErrorCode.METHOD_NOT_FOUND, f"Method not found: {request.method[:64]}"
             )
-        return self.write(method(call))
+        return self.write_result(method(call))

@@ -1,22 +1,31 @@
-"""2025-06-18: structured content, resource links and titles; no icons, and no tasks."""
+"""2025-06-18: structured content that is an object, resource links, titles; no icons, no tasks."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 from ...registry.catalogue import Entry, ToolEntry
-from .handshake import HandshakeRevision, object_output_only, without
+from .handshake import HandshakeRevision
+from .structured_content import object_content_only, object_schema_only, without
 
 
 class Revision20250618(HandshakeRevision):
-    """See the module."""
+    """The revision of 2025-06-18."""
 
     version: ClassVar[str] = "2025-06-18"
 
-    def tool(self, entry: ToolEntry) -> dict[str, Any]:
-        """Structured content is an object."""
-        return without(object_output_only(entry.definition), "icons")
+    def tool_definition(self, entry: ToolEntry) -> dict[str, Any]:
+        """Without icons, and without an output schema of anything but an object."""
+        return without(object_schema_only(entry.definition), "icons")
 
-    def described(self, entry: Entry) -> dict[str, Any]:
+    def tool_result(self, result: dict[str, Any]) -> dict[str, Any]:
+        """Structured content is an object (tools.mdx, "Structured Content"); the rest is text."""
+        return object_content_only(result)
+
+    def resource_definition(self, entry: Entry) -> dict[str, Any]:
+        """Without icons."""
+        return without(entry.definition, "icons")
+
+    def prompt_definition(self, entry: Entry) -> dict[str, Any]:
         """Without icons."""
         return without(entry.definition, "icons")

@@ -1,7 +1,7 @@
 """2025-11-25: the last revision with a handshake; icons, and a first design of tasks.
 
-Its own tasks (basic/utilities/tasks.mdx) are a dialect that would be written here, over the same
-core. The server does not declare the capability, so its clients know not to ask for any.
+The server does not declare this revision's own tasks (basic/utilities/tasks.mdx), so its clients do
+not ask for any. They would be written here, over the same core.
 """
 
 from __future__ import annotations
@@ -10,29 +10,38 @@ from typing import Any, ClassVar
 
 from ...protocol.errors import ErrorCode
 from ...registry.catalogue import Entry, ToolEntry
-from .handshake import HandshakeRevision, object_output_only
+from .handshake import HandshakeRevision
+from .structured_content import object_content_only, object_schema_only
 
 
 class Revision20251125(HandshakeRevision):
-    """See the module."""
+    """The revision of 2025-11-25."""
 
     version: ClassVar[str] = "2025-11-25"
 
-    def lists(self, entry: ToolEntry) -> bool:
-        """All of them: a tool can say that it needs a task."""
-        return True
-
-    def tool(self, entry: ToolEntry) -> dict[str, Any]:
-        """Says so in `execution` (tasks.mdx, "Tool-Level Negotiation")."""
-        definition = object_output_only(entry.definition)
+    def tool_definition(self, entry: ToolEntry) -> dict[str, Any]:
+        """A tool that needs a task says so (tasks.mdx, "Tool-Level Negotiation")."""
+        definition = object_schema_only(entry.definition)
         if entry.task == "required":
             definition["execution"] = {"taskSupport": "required"}
         return definition
 
-    def described(self, entry: Entry) -> dict[str, Any]:
-        """As it is."""
+    def tool_result(self, result: dict[str, Any]) -> dict[str, Any]:
+        """Structured content is an object (tools.mdx, "Structured Content"); the rest is text."""
+        return object_content_only(result)
+
+    def resource_definition(self, entry: Entry) -> dict[str, Any]:
+        """As it was declared."""
         return entry.definition
 
-    def needs_tasks(self) -> ErrorCode:
-        """tasks.mdx, "Tool-Level Negotiation": -32601."""
+    def prompt_definition(self, entry: Entry) -> dict[str, Any]:
+        """As it was declared."""
+        return entry.definition
+
+    def lists_tool(self, entry: ToolEntry) -> bool:
+        """All tools: a definition can say that the tool needs a task."""
+        return True
+
+    def task_required_code(self) -> ErrorCode:
+        """-32601 (tasks.mdx, "Tool-Level Negotiation")."""
         return ErrorCode.METHOD_NOT_FOUND

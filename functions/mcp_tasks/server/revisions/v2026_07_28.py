@@ -1,4 +1,4 @@
-"""2026-07-28: stateless; every request says all that is to be known of it. Has the tasks extension.
+"""2026-07-28: stateless, with the tasks extension. Each request has its version and capabilities.
 
 Sources: 2026-07-28 basic/index.mdx, basic/transports/streamable-http.mdx, server/discover.mdx.
 """
@@ -19,7 +19,7 @@ from ...tasks.questions import Kind
 from ..call import Call, Complete, InputNeeded, MethodTable, Outcome
 from ..caller import Caller
 from ..methods.input_requests import input_requests
-from ..methods.lists import FRESH_MS, list_methods
+from ..methods.lists import LIST_FRESH_MS, list_methods
 from ..methods.task_wire_format import EXTENSION, create_task_result
 from ..request_notifications import RequestNotifications
 from ..response_channel import ResponseChannel
@@ -30,28 +30,30 @@ SUPPORTED: Final = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26")
 
 
 class Revision20260728(Revision):
-    """The revision that the tasks extension belongs to."""
+    """The revision of 2026-07-28."""
 
     version: ClassVar[str] = "2026-07-28"
 
-    def methods(self) -> MethodTable:
-        """The core's methods and the extension's."""
-        methods_offered, catalogue = self.methods_offered, self.methods_offered.catalogue
+    def build_method_table(self) -> MethodTable:
+        """The methods of the core protocol and of the tasks extension."""
+        methods, catalogue = self.methods, self.methods.catalogue
         return {
             "server/discover": self._discover(),
-            **list_methods(catalogue, catalogue.tools.values(), _as_it_is, _as_it_is, _as_it_is),
-            "tools/call": methods_offered.call_tool,
-            "resources/read": methods_offered.read_resource,
-            "prompts/get": methods_offered.get_prompt,
-            "completion/complete": methods_offered.complete_argument,
-            **methods_offered.tasks,
-            "subscriptions/listen": methods_offered.listen,
+            **list_methods(
+                catalogue, catalogue.tools.values(), _definition, _definition, _definition
+            ),
+            "tools/call": methods.call_tool,
+            "resources/read": methods.read_resource,
+            "prompts/get": methods.get_prompt,
+            "completion/complete": methods.complete_argument,
+            **methods.tasks,
+            "subscriptions/listen": methods.listen,
         }
 
-    def read(
+    def read_call(
         self, request: Request, headers: Headers, caller: Caller, channel: ResponseChannel
     ) -> Call:
-        """`_meta`, then the headers that repeat the body, then the version."""
+        """Check `_meta`, then the headers that mirror the body, then the version."""
         about = meta.read(request.params)
         mirrored_headers.check(request, about, headers)
         if about.protocol_version != self.version:
@@ -61,19 +63,19 @@ class Revision20260728(Revision):
             params=request.params,
             principal=caller.principal,
             scopes=caller.scopes,
-            stream=RequestNotifications(channel.send, about.progress_token, about.log_level),
+            notifications=RequestNotifications(channel.send, about.progress_token, about.log_level),
             channel=channel,
             request_id=request.id,
             client_can=frozenset(map(Kind, askable(about.capabilities))),
-            takes_tasks=about.declares_extension(EXTENSION),
-            mirrors=headers,
+            declares_tasks=about.declares_extension(EXTENSION),
+            headers=headers,
             idempotency_key=idempotency_key(headers, request.params["_meta"]),
             trace=about.trace,
-            **_earlier_round(request.params),
+            **_input_responses(request.params),
         )
 
-    def write(self, outcome: Outcome) -> dict[str, Any]:
-        """A result with its type, what caches may do with it, and who made it."""
+    def write_result(self, outcome: Outcome) -> dict[str, Any]:
+        """A result with its `resultType`, its cache hints, and the server's name in `_meta`."""
         if isinstance(outcome, Complete):
             result = {"resultType": "complete", **outcome.result}
             if outcome.fresh_ms is not None:
@@ -82,53 +84,53 @@ class Revision20260728(Revision):
             result = {
                 "resultType": "input_required",
                 "inputRequests": input_requests(outcome.questions),
-                "requestState": outcome.state,
+                "requestState": outcome.request_state,
             }
         else:
             result = create_task_result(outcome.task)
         about = {
             **result.get("_meta", {}),
-            meta.SERVER_INFO: self.methods_offered.identity.implementation,
+            meta.SERVER_INFO: self.methods.identity.implementation,
         }
         return {**result, "_meta": about}
 
-    def refusal(self, error: ProtocolError) -> ProtocolError:
-        """Errors are raised in the words of this revision."""
+    def write_error(self, error: ProtocolError) -> ProtocolError:
+        """Unchanged: methods raise the errors of this revision."""
         return error
 
     def _discover(self) -> Any:
         """`server/discover`, built once."""
-        # Exactly {}: one client reads any other settings object as "no tasks".
-        capabilities = {**self.methods_offered.capabilities(), "extensions": {EXTENSION: {}}}
+        # Exactly {}: one client takes any other settings object for a server without tasks.
+        capabilities = {**self.methods.capabilities(), "extensions": {EXTENSION: {}}}
         outcome = Complete(
             {
                 "supportedVersions": list(SUPPORTED),
                 "capabilities": capabilities,
-                **self.methods_offered.identity.hint,
+                **self.methods.identity.hint,
             },
-            fresh_ms=FRESH_MS,
+            fresh_ms=LIST_FRESH_MS,
             cache_scope="public",
         )
         return lambda call: outcome
 
 
-def _as_it_is(entry: Entry) -> dict[str, Any]:
-    """Authors declare in the words of this revision."""
+def _definition(entry: Entry) -> dict[str, Any]:
+    """A definition as it was declared: authors use the words of this revision."""
     return entry.definition
 
 
-def _earlier_round(params: dict[str, Any]) -> dict[str, Any]:
+def _input_responses(params: dict[str, Any]) -> dict[str, Any]:
     """`inputResponses` and `requestState` (mrtr.mdx). Raises ProtocolError (-32602)."""
-    answers, state = params.get("inputResponses"), params.get("requestState")
-    if answers is not None and not isinstance(answers, dict):
+    responses, state = params.get("inputResponses"), params.get("requestState")
+    if responses is not None and not isinstance(responses, dict):
         raise invalid_params("params.inputResponses must be an object of answers by key")
     if state is not None and not isinstance(state, str):
         raise invalid_params("params.requestState must be a string")
-    return {"answers": answers, "state": state}
+    return {"input_responses": responses, "request_state": state}
 
 
 def unsupported(requested: str) -> ProtocolError:
-    """-32022, with what is spoken here (versioning.mdx, "Protocol Version Negotiation")."""
+    """-32022, with the supported versions (versioning.mdx, "Protocol Version Negotiation")."""
     message = "Unsupported protocol version"
     if requested in SUPPORTED:
         message = f"{requested} begins with initialize, and has no such _meta"

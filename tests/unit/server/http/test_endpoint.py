@@ -20,10 +20,11 @@ from mcp_tasks.protocol.headers import Headers
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server.call import Call, Complete, Method
 from mcp_tasks.server.caller import Caller
-from mcp_tasks.server.http import endpoint
-from mcp_tasks.server.http.api_gateway import HttpRequest, from_api_gateway, to_api_gateway
+from mcp_tasks.server.http import exchange
+from mcp_tasks.server.http.api_gateway import from_api_gateway, to_api_gateway
 from mcp_tasks.server.http.endpoint import Endpoint
-from mcp_tasks.server.response_channel import carried_size
+from mcp_tasks.server.http.messages import HttpRequest
+from mcp_tasks.server.response_channel import response_size
 from mcp_tasks.server.server_methods import ServerMethods
 from mcp_tasks.server_identity import ServerIdentity
 from mcp_tasks.tasks.questions import FormQuestion, open_ask
@@ -645,13 +646,13 @@ def test_what_was_heard_counts_for_what_can_be_sent(
 
     def way(server: Any, http: Any) -> Any:
         answer = server.answer(http)
-        sizes.append(answer.size + sum(carried_size(json.dumps(n)) for n in answer.notifications))
+        sizes.append(answer.size + sum(response_size(json.dumps(n)) for n in answer.notifications))
         return to_api_gateway(answer)
 
     stack.way = way
     params = {"name": "count", "arguments": {"upto": 3}, "_meta": {"progressToken": 1}}
     assert stack.post("tools/call", params, capabilities={}).notifications
-    monkeypatch.setattr(endpoint, "MOST_CARRIED", sizes[0] + more)
+    monkeypatch.setattr(exchange, "MAX_RESPONSE_BYTES", sizes[0] + more)
     answer = stack.post("tools/call", params, capabilities={})
     assert answer.notifications
     assert ("result" in answer.message) is fits

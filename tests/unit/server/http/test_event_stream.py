@@ -10,7 +10,9 @@ import pytest
 
 from mcp_tasks.protocol.headers import Headers
 from mcp_tasks.server.caller import Caller
-from mcp_tasks.server.http.api_gateway import HttpAnswer, HttpRequest, event, to_api_gateway
+from mcp_tasks.server.http.api_gateway import to_api_gateway
+from mcp_tasks.server.http.event_stream import event
+from mcp_tasks.server.http.messages import HttpRequest, HttpResponse
 from mcp_tasks.server.response_channel import ResponseChannel
 from mcp_tasks.tasks.task import ANYONE
 from tests.unit.support.aws import Calls
@@ -151,7 +153,7 @@ def test_a_stream_may_end_with_a_question(server: Stack) -> None:
 
 
 def test_an_answer_without_a_message_has_no_body() -> None:
-    assert to_api_gateway(HttpAnswer(HTTPStatus.ACCEPTED)) == {"statusCode": 202, "body": ""}
+    assert to_api_gateway(HttpResponse(HTTPStatus.ACCEPTED)) == {"statusCode": 202, "body": ""}
 
 
 def test_each_message_is_one_event_of_one_line(server: Stack) -> None:
@@ -207,7 +209,7 @@ def test_a_carrier_that_streams_gets_each_notification_as_it_happens(server: Sta
         http = HttpRequest(
             Headers({**headers, "Accept": [taken]}), json.dumps(request).encode(), Caller(ANYONE)
         )
-        answer = server.server.answer(http, ResponseChannel(sent.append, until=0, live=True))
+        answer = server.server.answer(http, ResponseChannel(sent.append, deadline_ms=0))
         assert len(sent) == expected
         assert answer.notifications == []
         assert json.loads(answer.message or "")["id"] == 1

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tasks.server.methods.completion import MAX_COUNTED, MAX_VALUES
+from mcp_tasks.server.methods.completion import MAX_COUNTED_VALUES, MAX_VALUES
 from tests.unit.support.aws import Calls
 from tests.unit.support.stack import Answer, Stack
 from tests.unit.support.whole import HANDSHAKE, whole_stack
@@ -64,7 +64,7 @@ def test_an_argument_without_values_has_none(server: Stack) -> None:
         ("de", MAX_VALUES - 1, False),
         ("en", MAX_VALUES, False),
         ("fr", MAX_VALUES + 1, True),
-        ("la", MAX_COUNTED, True),
+        ("la", MAX_COUNTED_VALUES, True),
         ("without end", None, True),
     ],
 )

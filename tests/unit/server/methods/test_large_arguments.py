@@ -13,7 +13,10 @@ import pytest
 
 from mcp_tasks.payloads.pointer import POINTER, PayloadPointer, payload_prefix
 from mcp_tasks.payloads.s3_store import PayloadStore
-from mcp_tasks.server.methods.task_creation import INPUT_ROOM, MAX_INPUT
+from mcp_tasks.server.methods.execution_input import (
+    MAX_EXECUTION_INPUT_BYTES,
+    MAX_INLINE_INPUT_BYTES,
+)
 from tests.unit.support.aws import CALLERS, raw_rows, real, refusing
 from tests.unit.support.stack import Stack
 
@@ -36,7 +39,7 @@ def input_of(stack: Stack, task_id: str) -> Any:
     (row,) = raw_rows()
     assert (start.arguments["name"], row["taskId"]) == (task_id, {"S": task_id})
     assert row["input"] == {"S": start.arguments["input"]}
-    assert len(start.arguments["input"]) <= INPUT_ROOM + 1000
+    assert len(start.arguments["input"]) <= MAX_INLINE_INPUT_BYTES + 1000
     return json.loads(start.arguments["input"])
 
 
@@ -109,7 +112,7 @@ def test_arguments_that_fit_are_not_stored(stack: Stack, more: int, stored: bool
     task_id = stack.created("anything", {"story": ""})
     beside = len(json.dumps(input_of(stack, task_id), separators=(",", ":")))
     stack.calls.forget()
-    stack.created("anything", {"story": "x" * (INPUT_ROOM - beside + more)})
+    stack.created("anything", {"story": "x" * (MAX_INLINE_INPUT_BYTES - beside + more)})
     assert ("put_object" in stack.calls.operations) is stored
     assert ("s3" in stack.calls.clients) is stored
 
@@ -141,17 +144,19 @@ def test_a_workflow_gets_as_many_arguments_as_an_execution_takes(
     (row,) = raw_rows()
     whole = payloads.resolve(json.loads(row["input"]["S"]), payload_prefix("anything", task_id))
     assert whole == {**many(2_500), "_meta": {"schema": 2}}
-    assert len(row["input"]["S"]) > INPUT_ROOM
+    assert len(row["input"]["S"]) > MAX_INLINE_INPUT_BYTES
 
 
 def test_more_arguments_than_an_execution_takes_are_refused(workflow: Stack) -> None:
     answer = workflow.call("anything", many(6_000), headers=KEY)
     assert (answer.status, answer.code) == (400, PARAMS)
-    assert f"{MAX_INPUT} bytes" in answer.error["message"]
+    assert f"{MAX_EXECUTION_INPUT_BYTES} bytes" in answer.error["message"]
     assert_nothing_left(workflow)
 
 
-@pytest.mark.parametrize(("length", "status"), [(MAX_INPUT - 20, 200), (MAX_INPUT, 400)])
+@pytest.mark.parametrize(
+    ("length", "status"), [(MAX_EXECUTION_INPUT_BYTES - 20, 200), (MAX_EXECUTION_INPUT_BYTES, 400)]
+)
 def test_a_state_machine_that_existed_before_gets_what_an_execution_takes(
     stack: Stack, length: int, status: int
 ) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mcp_tasks.protocol.errors import ProtocolError
 from mcp_tasks.server.call import Call, Complete, Method
-from mcp_tasks.server.methods.lists import FRESH_MS, PAGE_SIZE, listing
+from mcp_tasks.server.methods.lists import LIST_FRESH_MS, PAGE_SIZE, list_method
 from mcp_tasks.server.request_notifications import RequestNotifications
 from mcp_tasks.server.response_channel import ResponseChannel
 
@@ -24,9 +24,9 @@ def items(names: Iterable[str]) -> dict[str, Item]:
 
 
 def answered(method: Method, **params: Any) -> Complete:
-    carrier = ResponseChannel(lambda _: None, until=0)
+    channel = ResponseChannel(lambda _: None)
     outcome = method(
-        Call("tools/list", params, "anonymous", RequestNotifications(carrier.send), carrier, 1)
+        Call("tools/list", params, "anonymous", RequestNotifications(channel.send), channel, 1)
     )
     assert isinstance(outcome, Complete)
     return outcome
@@ -53,7 +53,7 @@ NUMBERS: Final = [f"t{number:03}" for number in range(250)]
 
 
 def test_pages_follow_one_another_in_the_order_of_names() -> None:
-    pages = list(walk(listing("tools", items(reversed(NUMBERS)))))
+    pages = list(walk(list_method("tools", items(reversed(NUMBERS)))))
     assert [len(each["tools"]) for each in pages] == [PAGE_SIZE, PAGE_SIZE, 50]
     assert [name for each in pages for name in names(each)] == NUMBERS
     assert ["nextCursor" in each for each in pages] == [True, True, False]
@@ -61,25 +61,25 @@ def test_pages_follow_one_another_in_the_order_of_names() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, PAGE_SIZE])
 def test_what_fits_into_one_page_has_no_cursor(count: int) -> None:
-    found = page(listing("tools", items(NUMBERS[:count])))
+    found = page(list_method("tools", items(NUMBERS[:count])))
     assert found == {"tools": list(items(NUMBERS[:count]).values())}
 
 
 def test_a_page_that_is_just_full_is_not_followed_by_an_empty_one() -> None:
-    pages = list(walk(listing("tools", items(NUMBERS[: 2 * PAGE_SIZE]))))
+    pages = list(walk(list_method("tools", items(NUMBERS[: 2 * PAGE_SIZE]))))
     assert [len(each["tools"]) for each in pages] == [PAGE_SIZE, PAGE_SIZE]
 
 
 def test_every_page_may_be_cached_alike() -> None:
     """caching.mdx: the same cacheScope on all pages."""
-    method = listing("tools", items(NUMBERS))
+    method = list_method("tools", items(NUMBERS))
     cursor = page(method)["nextCursor"]
     for outcome in (answered(method), answered(method, cursor=cursor)):
-        assert (outcome.fresh_ms, outcome.cache_scope) == (FRESH_MS, "public")
+        assert (outcome.fresh_ms, outcome.cache_scope) == (LIST_FRESH_MS, "public")
 
 
 def test_a_cursor_is_opaque_and_fits_into_a_url() -> None:
-    cursor = page(listing("tools", items(NUMBERS)))["nextCursor"]
+    cursor = page(list_method("tools", items(NUMBERS)))["nextCursor"]
     assert "t099" not in cursor
     assert not set(cursor) & set("+/:?#& ")
 
@@ -95,8 +95,8 @@ def test_what_stays_is_listed_once_though_others_come_and_go(
 ) -> None:
     """A deployment between two pages."""
     going = data.draw(st.sets(st.sampled_from(sorted(staying)))) if staying else set()
-    before = listing("tools", items(staying), size)
-    after = listing("tools", items((staying | coming) - going), size)
+    before = list_method("tools", items(staying), size)
+    after = list_method("tools", items((staying | coming) - going), size)
     first = page(before)
     seen = names(first)
     while "nextCursor" in first:
@@ -108,14 +108,14 @@ def test_what_stays_is_listed_once_though_others_come_and_go(
 
 
 def test_a_cursor_stays_right_when_its_item_is_gone() -> None:
-    cursor = page(listing("tools", items("abcd"), 2))["nextCursor"]
-    assert names(page(listing("tools", items("acd"), 2), cursor)) == ["c", "d"]
-    assert names(page(listing("tools", items("a"), 2), cursor)) == []
+    cursor = page(list_method("tools", items("abcd"), 2))["nextCursor"]
+    assert names(page(list_method("tools", items("acd"), 2), cursor)) == ["c", "d"]
+    assert names(page(list_method("tools", items("a"), 2), cursor)) == []
 
 
 def test_names_with_colons_have_cursors_too() -> None:
     uris = ["docs://a:b", "docs://c", "docs://c:d"]
-    pages = list(walk(listing("resources", items(uris), 1)))
+    pages = list(walk(list_method("resources", items(uris), 1)))
     assert [names(each, "resources") for each in pages] == [[uri] for uri in uris]
 
 
@@ -155,7 +155,7 @@ def encoded(text: bytes) -> str:
 def test_an_invalid_cursor_is_refused(cursor: Any) -> None:
     """pagination.mdx, "Error Handling": -32602."""
     with pytest.raises(ProtocolError) as caught:
-        page(listing("tools", items(NUMBERS)), cursor)
+        page(list_method("tools", items(NUMBERS)), cursor)
     assert caught.value.code == -32602
 
 
@@ -170,16 +170,16 @@ def refused(method: Method, cursor: Any) -> bool:
 
 @given(st.text().filter(bool) | st.binary().map(lambda data: encoded(data)))
 def test_no_cursor_that_somebody_made_up_is_taken(cursor: str) -> None:
-    assert refused(listing("tools", items(NUMBERS)), cursor)
+    assert refused(list_method("tools", items(NUMBERS)), cursor)
 
 
 @pytest.mark.parametrize(
     ("member", "other"), [("tools", "prompts"), ("resources", "resourceTemplates")]
 )
 def test_a_cursor_of_another_list_is_refused(member: str, other: str) -> None:
-    cursor = page(listing(member, items(NUMBERS)))["nextCursor"]
+    cursor = page(list_method(member, items(NUMBERS)))["nextCursor"]
     with pytest.raises(ProtocolError) as caught:
-        page(listing(other, items(NUMBERS)), cursor)
+        page(list_method(other, items(NUMBERS)), cursor)
     assert caught.value.code == -32602
 
 
@@ -204,7 +204,7 @@ class Counted(Mapping[str, Item]):
 
 def test_pages_are_built_once() -> None:
     counted = Counted(items(NUMBERS))
-    method = listing("tools", counted)
+    method = list_method("tools", counted)
     assert counted.reads == len(NUMBERS) + 1  # each item, and the names to sort
     for _ in range(10):
         assert len(list(walk(method))) == 3

@@ -18,7 +18,7 @@ from mcp_tasks.server.methods.request_state import (
     LIFETIME_MS,
     MAX_CHARACTERS,
     RequestStateCipher,
-    subject,
+    request_digest,
 )
 
 NOW: Final = 1_700_000_000_000
@@ -26,7 +26,7 @@ SECRET: Final = "0123456789abcdef0123456789abcdef"
 STATES: Final = RequestStateCipher(SECRET)
 STATE: Final = {"answers": {"sure": {"action": "accept"}}, "asked": ["name"]}
 REQUEST: Final[tuple[str, str, str, Any]] = ("alice", "tools/call", "count", {"upto": 3})
-SUBJECT: Final = subject(*REQUEST)
+SUBJECT: Final = request_digest(*REQUEST)
 ENVELOPE: Final = 1 + 12
 """Bytes before what is encrypted: the format, and the nonce."""
 
@@ -140,12 +140,12 @@ def test_what_is_no_state_at_all_is_refused(text: str) -> None:
 )
 def test_a_state_of_another_request_is_refused(other: tuple[str, str, str, Any]) -> None:
     """Of another principal, or of another method, target or arguments."""
-    assert refusal(sealed(), subject(*other)) == ONE_REFUSAL
+    assert refusal(sealed(), request_digest(*other)) == ONE_REFUSAL
 
 
 def test_the_order_of_arguments_means_nothing() -> None:
     one, other = {"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"d": 3, "c": 2}, "a": 1}
-    assert subject("alice", "m", "t", one) == subject("alice", "m", "t", other)
+    assert request_digest("alice", "m", "t", one) == request_digest("alice", "m", "t", other)
 
 
 def test_a_state_expires() -> None:
@@ -190,7 +190,7 @@ requests = st.tuples(st.text(), st.text(), st.text(), json_values)
 def test_any_state_comes_back_as_it_was(
     state: dict[str, Any], request: tuple[str, str, str, Any], later: int
 ) -> None:
-    bound = subject(*request)
+    bound = request_digest(*request)
     assert STATES.open(STATES.seal(state, bound, NOW), bound, NOW + later) == state
 
 
@@ -201,11 +201,11 @@ def test_no_state_opens_for_another_request(
     other: tuple[str, str, str, Any],
 ) -> None:
     same = json.dumps(request, sort_keys=True) == json.dumps(other, sort_keys=True)
-    text = STATES.seal(state, subject(*request), NOW)
+    text = STATES.seal(state, request_digest(*request), NOW)
     if same:
-        assert STATES.open(text, subject(*other), NOW) == state
+        assert STATES.open(text, request_digest(*other), NOW) == state
     else:
-        assert refusal(text, subject(*other)) == ONE_REFUSAL
+        assert refusal(text, request_digest(*other)) == ONE_REFUSAL
 
 
 @given(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mcp_tasks.server.methods.resources import MAX_URI
+from mcp_tasks.server.methods.resources import MAX_URI_CHARACTERS
 from tests.unit.support.aws import Calls
 from tests.unit.support.stack import Answer, Stack
 from tests.unit.support.whole import whole_stack
@@ -129,7 +129,7 @@ def test_a_reading_may_be_kept_as_long_as_its_author_says(
         "",
         "not a uri",
         "docs://{language}/{page}",  # a template is not what it describes
-        "trips://" + "a" * MAX_URI,
+        "trips://" + "a" * MAX_URI_CHARACTERS,
     ],
 )
 def test_what_there_is_not_is_refused_with_its_uri(server: Stack, uri: str) -> None:
@@ -137,11 +137,11 @@ def test_what_there_is_not_is_refused_with_its_uri(server: Stack, uri: str) -> N
     refused = read(server, uri)
     assert (refused.status, refused.code) == (400, INVALID_PARAMS)
     assert refused.error["message"] == "Resource not found"
-    assert refused.error["data"] == {"uri": uri[:MAX_URI]}
+    assert refused.error["data"] == {"uri": uri[:MAX_URI_CHARACTERS]}
 
 
 def test_a_uri_is_read_up_to_its_longest(server: Stack) -> None:
-    longest = "trips://quiet/" + "a" * (MAX_URI - len("trips://quiet/"))
+    longest = "trips://quiet/" + "a" * (MAX_URI_CHARACTERS - len("trips://quiet/"))
     assert "contents" in read(server, longest).result
     assert read(server, longest + "a").code == INVALID_PARAMS
 

@@ -16,8 +16,12 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from mcp_tasks.payloads.pointer import PayloadPointer, payload_prefix
 from mcp_tasks.payloads.s3_store import PayloadStore
 from mcp_tasks.server.http.api_gateway import to_api_gateway
-from mcp_tasks.server.methods.result_links import LONGEST_LINK_S, POLLED, ResultLinks
-from mcp_tasks.server.response_channel import MOST_CARRIED, carried_size
+from mcp_tasks.server.methods.result_links import (
+    MAX_LINK_SECONDS,
+    MAX_POLLED_RESULT_BYTES,
+    ResultLinks,
+)
+from mcp_tasks.server.response_channel import MAX_RESPONSE_BYTES, response_size
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task, now_ms
 from tests.unit.support.aws import Calls, refusing
@@ -40,12 +44,12 @@ each_filling = pytest.mark.parametrize("letter", FILLINGS.values(), ids=FILLINGS
 def result_of(size: int, letter: str = "x") -> dict[str, Any]:
     """A result that has `size` bytes as Lambda carries it."""
     result = {"content": [{"type": "text", "text": ""}]}
-    empty = carried_size(json.dumps(result))
-    letters = (size - empty) // (carried_size(json.dumps(letter)) - carried_size('""'))
+    empty = response_size(json.dumps(result))
+    letters = (size - empty) // (response_size(json.dumps(letter)) - response_size('""'))
     result["content"][0]["text"] = letter * letters
-    rest = size - carried_size(json.dumps(result))
+    rest = size - response_size(json.dumps(result))
     result["content"][0]["text"] += "x" * rest
-    assert carried_size(json.dumps(result)) == size
+    assert response_size(json.dumps(result)) == size
     return result
 
 
@@ -76,7 +80,7 @@ def test_a_task_without_a_stored_result_is_as_it_is(
 ) -> None:
     """And no client of S3 is made."""
     task = a_task(status=status)
-    assert results.of(task, NOW) is task
+    assert results.with_result(task, NOW) is task
     assert aws.clients == []
 
 
@@ -86,8 +90,8 @@ def test_a_result_comes_whole_to_the_last_byte_that_is_carried(
 ) -> None:
     most = 50_000
     largest, larger = result_of(most, letter), result_of(most + 1, letter)
-    assert results.of(stored(payloads, largest), NOW, most).result == largest
-    assert link_in(results.of(stored(payloads, larger), NOW, most).result)
+    assert results.with_result(stored(payloads, largest), NOW, most).result == largest
+    assert link_in(results.with_result(stored(payloads, larger), NOW, most).result)
 
 
 def test_what_a_worker_stored_in_utf8_is_measured_as_it_is_carried(
@@ -99,8 +103,8 @@ def test_what_a_worker_stored_in_utf8_is_measured_as_it_is_carried(
     assert len(text.encode()) < 20_000
     payload = payloads.put(payload_prefix("count", ID), text)
     task = a_task(status=Status.COMPLETED, result_payload=payload)
-    assert results.of(task, NOW, 50_001).result == result
-    assert link_in(results.of(task, NOW, 50_000).result)
+    assert results.with_result(task, NOW, 50_001).result == result
+    assert link_in(results.with_result(task, NOW, 50_000).result)
 
 
 def test_a_result_that_is_surely_too_large_is_not_loaded(
@@ -109,7 +113,7 @@ def test_a_result_that_is_surely_too_large_is_not_loaded(
     """50 MB would not fit into the function, either."""
     task = stored(payloads, result_of(50_000))
     aws.forget()
-    assert link_in(results.of(task, NOW, 1_000).result)
+    assert link_in(results.with_result(task, NOW, 1_000).result)
     assert aws.operations == ["generate_presigned_url"]
 
 
@@ -117,7 +121,7 @@ def test_a_link_leads_to_the_whole_result(results: ResultLinks, payloads: Payloa
     """server/tools.mdx, "Resource Links"; and for whoever does not follow it, a text."""
     result = result_of(50_000)
     task = stored(payloads, result)
-    told = results.of(task, NOW, 1_000).result
+    told = results.with_result(task, NOW, 1_000).result
     assert told is not None
     assert told.keys() == {"content"}
     text, link = told["content"]
@@ -143,8 +147,8 @@ def test_a_link_leads_to_the_whole_result(results: ResultLinks, payloads: Payloa
         (HOUR, NOW, 3600),
         (HOUR, NOW + HOUR - 1500, 1),
         (HOUR, NOW + HOUR - 1, 1),
-        (7 * DAY, NOW, LONGEST_LINK_S),
-        (30 * DAY, NOW, LONGEST_LINK_S),
+        (7 * DAY, NOW, MAX_LINK_SECONDS),
+        (30 * DAY, NOW, MAX_LINK_SECONDS),
         (30 * DAY, NOW + 29 * DAY, 24 * 3600),
     ],
 )
@@ -154,14 +158,14 @@ def test_a_link_is_good_for_as_long_as_the_task_and_seven_days_at_most(
     """S3 user guide, "Download and upload objects with presigned URLs"."""
     task = stored(payloads, [1], ttl_ms=ttl)
     aws.forget()
-    assert link_in(results.of(task, now, 1).result)
+    assert link_in(results.with_result(task, now, 1).result)
     assert [call.arguments["ExpiresIn"] for call in aws.made] == [seconds]
 
 
 def test_each_answer_has_a_link_of_its_own(results: ResultLinks, payloads: PayloadStore) -> None:
     """The row holds none: it would be no good by the time that it is read."""
     task = stored(payloads, [1])
-    first, later = (results.of(task, NOW + age, 1) for age in (0, HOUR // 2))
+    first, later = (results.with_result(task, NOW + age, 1) for age in (0, HOUR // 2))
     assert link_in(first.result) != link_in(later.result)
 
 
@@ -173,7 +177,7 @@ def gone() -> Task:
 
 def test_a_result_that_is_gone_is_said_to_be(results: ResultLinks) -> None:
     """By a result: the task has ended, and nothing else that is asked for is to fail for it."""
-    task = results.of(gone(), NOW)
+    task = results.with_result(gone(), NOW)
     assert (task.status, task.result) == (Status.COMPLETED, GONE)
 
 
@@ -181,7 +185,7 @@ def test_a_result_that_is_gone_is_said_to_be(results: ResultLinks) -> None:
 def test_a_busy_s3_is_not_taken_for_a_result_that_is_gone(results: ResultLinks, aws: Calls) -> None:
     aws.instead["get_object"] = refusing("s3", "SlowDown")
     with pytest.raises(ClientError, match="SlowDown"):
-        results.of(gone(), NOW)
+        results.with_result(gone(), NOW)
 
 
 # tasks/get
@@ -211,12 +215,14 @@ def test_the_largest_result_that_is_polled_is_one_that_lambda_carries(
         return response
 
     stack.way = way
-    result = result_of(POLLED, letter)
+    result = result_of(MAX_POLLED_RESULT_BYTES, letter)
     task = stack.task(completed(stack, result), request_id="1" * 100)
     assert task["result"] == {"resultType": "complete", **result}
-    assert POLLED < sizes[-1] <= MOST_CARRIED + 2000 < LAMBDA
+    assert MAX_POLLED_RESULT_BYTES < sizes[-1] <= MAX_RESPONSE_BYTES + 2000 < LAMBDA
 
-    link = link_in(stack.task(completed(stack, result_of(POLLED + 1, letter)))["result"])
+    link = link_in(
+        stack.task(completed(stack, result_of(MAX_POLLED_RESULT_BYTES + 1, letter)))["result"]
+    )
     assert link is not None
     assert sizes[-1] < 10_000
 

@@ -10,7 +10,7 @@ import pytest
 from mcp_tasks.notifications.changes import MAX_BYTES, Change, change_to, fitting, read_change
 from mcp_tasks.payloads.pointer import PayloadPointer, payload_prefix
 from mcp_tasks.payloads.s3_store import PayloadStore
-from mcp_tasks.server.methods.result_links import LISTENED
+from mcp_tasks.server.methods.result_links import MAX_NOTIFIED_RESULT_BYTES
 from mcp_tasks.server.methods.task_wire_format import detailed_task
 from mcp_tasks.tasks.ids import new_task_id
 from mcp_tasks.tasks.state import Status
@@ -124,7 +124,7 @@ def test_an_end_that_came_before_the_listen_has_its_result(listened: Listened) -
 def test_a_result_that_is_too_large_among_others_is_a_link(listened: Listened) -> None:
     small, large = listened.task(), listened.task()
     listened.end(small)
-    listened.end(large, result_of(LISTENED + 1))
+    listened.end(large, result_of(MAX_NOTIFIED_RESULT_BYTES + 1))
     heard = listened.heard(listened.stack.listen([small, large]))
     assert heard[small] == whole(RESULT)
     assert link_in(heard[large]) is not None
@@ -134,7 +134,7 @@ def test_a_listen_to_many_large_results_ends_when_it_is_full(listened: Listened)
     """Lambda carries 6 MB; the client listens again, and hears of the rest."""
     task_ids = [listened.task() for _ in range(4)]
     for task_id in task_ids:
-        listened.end(task_id, result_of(LISTENED))
+        listened.end(task_id, result_of(MAX_NOTIFIED_RESULT_BYTES))
     found: dict[str, Any] = {}
     for _ in range(4):
         found |= listened.heard(listened.stack.listen([t for t in task_ids if t not in found]))
@@ -145,7 +145,7 @@ def test_no_more_results_are_loaded_than_are_told(listened: Listened) -> None:
     """A hundred of two megabytes would not fit into the function."""
     task_ids = [listened.task() for _ in range(6)]
     for task_id in task_ids:
-        listened.end(task_id, result_of(LISTENED))
+        listened.end(task_id, result_of(MAX_NOTIFIED_RESULT_BYTES))
     listened.stack.calls.forget()
     told = listened.heard(listened.stack.listen(task_ids))
     assert listened.stack.calls.operations.count("get_object") == len(told)

@@ -13,8 +13,12 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tasks.server.methods.subscriptions import FOLLOWED_POLL_MS, MAX_TASKS
-from mcp_tasks.server.response_channel import BUFFERED_CHARACTERS, BUFFERED_MS
+from mcp_tasks.server.methods.subscriptions import (
+    BUFFERED_MAX_BYTES,
+    BUFFERED_MS,
+    MAX_TASKS,
+    SUBSCRIBED_POLL_MS,
+)
 from mcp_tasks.tasks.ids import new_task_id
 from mcp_tasks.tasks.questions import FormQuestion, open_ask
 from mcp_tasks.tasks.task import ANYONE
@@ -303,7 +307,7 @@ def test_each_state_is_what_a_poll_would_give(each: Listening) -> None:
         poll = polls[state["taskId"]]
         intervals = state.pop("pollIntervalMs"), poll.pop("pollIntervalMs")
         over = state["status"] in ("completed", "failed", "cancelled")
-        assert intervals == (2_000 if over else FOLLOWED_POLL_MS, 2_000)
+        assert intervals == (2_000 if over else SUBSCRIBED_POLL_MS, 2_000)
         assert {**state, "resultType": "complete", "_meta": poll["_meta"]} == poll
 
 
@@ -474,10 +478,10 @@ def test_a_full_answer_is_continued_by_the_next_one(live: Listening, size: int, 
         text = task_id + "a" * size
         live.rows.complete(task_id, {"content": [{"type": "text", "text": text}]}, live.time.now)
     known: dict[str, str] = {}
-    for _ in range(LARGE * size // BUFFERED_CHARACTERS + 1):
+    for _ in range(LARGE * size // BUFFERED_MAX_BYTES + 1):
         left = [task_id for task_id in task_ids if task_id not in known]
         answer = live.stack.listen(task_ids if again == "all" else left)
-        assert len(json.dumps(answer.notifications)) < 1.5 * BUFFERED_CHARACTERS
+        assert len(json.dumps(answer.notifications)) < 1.5 * BUFFERED_MAX_BYTES
         for task in told(answer):
             known[task["taskId"]] = task["result"]["content"][0]["text"][: len(task["taskId"])]
     assert known == {task_id: task_id for task_id in task_ids}
@@ -498,7 +502,7 @@ def test_changes_that_fill_an_answer_are_continued_by_the_next_one(live: Listeni
 
     live.later(ask_all)
     asked: set[str] = set()
-    for _ in range(LARGE * 199_000 // BUFFERED_CHARACTERS + 1):
+    for _ in range(LARGE * 199_000 // BUFFERED_MAX_BYTES + 1):
         states = told(live.stack.listen(task_ids))
         asked |= {state["taskId"] for state in states if "inputRequests" in state}
     assert asked == set(task_ids)
@@ -622,7 +626,7 @@ def test_a_mailbox_that_cannot_be_kept_does_not_spoil_the_answer(
     answer = each.stack.listen([task_id])
     assert said(answer) == [(task_id, "working")]
     assert answer.result["resultType"] == "complete"
-    assert "A mailbox is not kept" in log.getvalue()
+    assert "Mailbox was not kept" in log.getvalue()
     assert each.mailboxes("owner#") == []
 
 
@@ -691,9 +695,7 @@ def test_a_fault_that_lasts_ends_a_stream_with_an_error(live: Listening) -> None
     assert said(live.stack.listen([task_id])) == [(task_id, "completed")]
 
 
-def test_the_log_says_how_much_was_told_and_nothing_of_it(
-    each: Listening, log: io.StringIO
-) -> None:
+def test_the_log_counts_the_changes_sent_and_quotes_none(each: Listening, log: io.StringIO) -> None:
     (task_id,) = each.tasks(1)
     form = {"type": "object", "properties": {SECRET: {"type": "string"}}}
     ask = open_ask("token", {"name": FormQuestion(SECRET, form)})
@@ -703,6 +705,6 @@ def test_the_log_says_how_much_was_told_and_nothing_of_it(
     answer = each.stack.listen([task_id], request_id=SECRET)
     assert SECRET in json.dumps(told(answer))
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
-    (line,) = [line for line in lines if line["message"] == "listened"]
-    assert (line["tasks"], line["told"]) == (1, len(told(answer)))
+    (line,) = [line for line in lines if line["message"] == "subscription ended"]
+    assert (line["tasks"], line["changes_sent"]) == (1, len(told(answer)))
     assert SECRET not in log.getvalue()

@@ -14,7 +14,7 @@ import pytest
 from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
 
 from mcp_tasks.limits import Limits
-from mcp_tasks.server.methods.task_creation import OWNED_MS
+from mcp_tasks.server.methods.idempotent_creation import CLAIM_MS
 from mcp_tasks.tasks.reconcile_schedule import FIRST_MS
 from mcp_tasks.workflows.executions import execution_arn
 from mcp_tasks.workflows.sweep import sweep
@@ -219,7 +219,7 @@ def test_a_row_that_nothing_is_known_of_keeps_its_key(busy: Busy, late: bool) ->
     assert (answer.status, answer.code) == (503, INTERNAL)
     assert answer.headers["Retry-After"] == "1"
     assert busy.executions == []
-    busy.time.now += OWNED_MS + 1
+    busy.time.now += CLAIM_MS + 1
     task_id = busy.call(headers=KEY).result["taskId"]
     assert [row["taskId"]["S"] for row in busy.stack.rows] == [task_id]
     assert busy.sweep().keys() <= {"running", "started"}
@@ -310,7 +310,7 @@ def test_a_key_that_cannot_be_released_is_free_later(busy: Busy) -> None:
         answer = busy.call(headers=KEY)
     assert (answer.status, answer.code) == (503, INTERNAL)
     assert busy.stack.rows == []
-    busy.time.now += OWNED_MS + 1
+    busy.time.now += CLAIM_MS + 1
     task_id = busy.call(headers=KEY).result["taskId"]
     assert busy.executions == [execution_arn(f"{PREFIX}count", task_id)]
 

@@ -13,9 +13,10 @@ import pytest
 from mcp_tasks.protocol.headers import Headers
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server.caller import Caller
-from mcp_tasks.server.http import endpoint
-from mcp_tasks.server.http.api_gateway import HttpRequest
-from mcp_tasks.server.http.endpoint import MAX_BATCH
+from mcp_tasks.server.http import batch as batches
+from mcp_tasks.server.http import exchange
+from mcp_tasks.server.http.batch import MAX_BATCH_MESSAGES
+from mcp_tasks.server.http.messages import HttpRequest
 from mcp_tasks.tasks.task import ANYONE
 from tests.unit.support.aws import Calls
 from tests.unit.support.stack import CAPABILITIES_KEY, REVISION, VERSION_KEY, Answer, Stack
@@ -659,9 +660,10 @@ def test_a_batch_of_notifications_is_accepted_and_not_answered(server: Stack) ->
 
 def test_a_batch_is_neither_empty_nor_endless(server: Stack) -> None:
     assert (
-        len(batch(server, *[{**PING, "id": i} for i in range(MAX_BATCH)]).batch or []) == MAX_BATCH
+        len(batch(server, *[{**PING, "id": i} for i in range(MAX_BATCH_MESSAGES)]).batch or [])
+        == MAX_BATCH_MESSAGES
     )
-    for messages in ([], [{**PING, "id": i} for i in range(MAX_BATCH + 1)]):
+    for messages in ([], [{**PING, "id": i} for i in range(MAX_BATCH_MESSAGES + 1)]):
         refused = batch(server, *messages)
         assert (refused.status, refused.code) == (400, INVALID_REQUEST)
 
@@ -678,14 +680,14 @@ def test_a_batch_ends_when_its_answer_is_full(
     server: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lambda would send nothing at all."""
-    monkeypatch.setattr(endpoint, "MOST_CARRIED", 100)
+    monkeypatch.setattr(batches, "MAX_RESPONSE_BYTES", 100)
     answers = batch(server, *[{**PING, "id": i} for i in range(5)]).batch or []
     assert [answer["id"] for answer in answers] == list(range(5))
     assert ["error" in answer for answer in answers] == [False, False, True, True, True]
 
 
 def test_a_batch_ends_when_its_time_is_over(server: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint, "BATCH_SECONDS", 0.0)
+    monkeypatch.setattr(batches, "MAX_BATCH_SECONDS", 0.0)
     answers = batch(server, {**PING, "id": 1}, {**PING, "id": 2}).batch or []
     assert all("alone" in answer["error"]["message"] for answer in answers)
 
@@ -693,7 +695,7 @@ def test_a_batch_ends_when_its_time_is_over(server: Stack, monkeypatch: pytest.M
 def test_a_result_that_cannot_be_sent_is_an_error(
     server: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endpoint, "MOST_CARRIED", 100)
+    monkeypatch.setattr(exchange, "MAX_RESPONSE_BYTES", 100)
     answer = server.post("tools/list")
     assert (answer.status, answer.code) == (500, -32603)
     assert "too large" in answer.error["message"]

@@ -1,0 +1,48 @@
+"""HTTP 429 with `Retry-After`: a caller's quota or rate limit is reached.
+
+`tasks/quotas.py` decides about new tasks and subscriptions, and this module turns its refusals into
+the errors that clients get. `poll_rate_limit.py` decides about polls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from ...limits import Limits
+from ...protocol.errors import TooManyRequests
+from ...tasks.quotas import LOOK_EVERY_MS, QuotaExceeded, RateLimited
+from ...tasks.task_table import Busy
+
+BUSY_RETRY_MS: Final = 1_000
+
+
+@contextmanager
+def task_quota_errors(limits: Limits) -> Iterator[None]:
+    """Turn what `CallerQuotas.acquire_task` raises into TooManyRequests."""
+    try:
+        yield
+    except QuotaExceeded:
+        limit = limits.max_open_tasks
+        message = f"You have {limit} tasks that have not ended; wait for one, or cancel one"
+        raise TooManyRequests(message, LOOK_EVERY_MS) from None
+    except RateLimited as error:
+        message = f"You create more than {limits.creations_per_minute} tasks a minute"
+        raise TooManyRequests(message, error.retry_after_ms) from None
+    except Busy:
+        message = "Too many of your calls create tasks at the same time"
+        raise TooManyRequests(message, BUSY_RETRY_MS) from None
+
+
+@contextmanager
+def subscription_quota_errors(limit: int) -> Iterator[None]:
+    """Turn what `CallerQuotas.acquire_listen` raises into TooManyRequests."""
+    try:
+        yield
+    except QuotaExceeded:
+        message = f"You have {limit} open subscriptions; end one, or name more tasks in one"
+        raise TooManyRequests(message, LOOK_EVERY_MS) from None
+    except Busy:
+        message = "Too many of your subscriptions begin at the same time"
+        raise TooManyRequests(message, BUSY_RETRY_MS) from None
