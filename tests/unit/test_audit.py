@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from mcp_tasks.tasks.questions import FormQuestion, open_ask
-from mcp_tasks.tasks.reconcile_schedule import FIRST_MS, STOP_AGAIN_MS
+from mcp_tasks.tasks.reconcile_schedule import FIRST_RECONCILE_MS, STOP_AGAIN_MS
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import now_ms
 from mcp_tasks.workflows.ask import ask
@@ -262,7 +262,7 @@ def test_an_end_that_was_found_is_a_line(audited: Audited, happened: str, status
     stack, states = audited.stack, States()
     states.serve(stack.calls)
     task_id = audited.create()
-    later = now_ms() + FIRST_MS
+    later = now_ms() + FIRST_RECONCILE_MS
     match happened:
         case "ended":
             states.end(execution_arn(f"{PREFIX}count", task_id), {"content": []})

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aws.dynamodb_values import from_attribute, to_attribute
-from ..tasks.task_table import Busy
+from ..tasks.errors import Busy
 from .changes import Change, read_change
 
 if TYPE_CHECKING:

@@ -18,9 +18,10 @@ from typing import Final
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
+from ..tasks.errors import Busy, UnknownTask
 from ..tasks.state import Status
 from ..tasks.task import Task, now_ms
-from ..tasks.task_table import Busy, TaskTable, UnknownTask
+from ..tasks.task_table import TaskTable
 from .changes import Change, Shape, change_to
 from .mailboxes import Mailbox, MailboxEntry, Mailboxes
 from .reorder_buffer import OUTAGE_MS, PATIENCE_MS, ReorderBuffer

@@ -22,7 +22,8 @@ from botocore.exceptions import ClientError
 
 from ..aws.conditional_check import existing_item
 from ..aws.dynamodb_values import from_attribute, to_attribute
-from .task_table import BATCH, Busy, TaskTable
+from .errors import Busy
+from .task_table import MAX_BATCH_ROWS, TaskTable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -279,9 +280,9 @@ def _item(item: Mapping[str, Any]) -> _Item:
 def _ended(open_: Mapping[str, int], task_table: TaskTable, now: int) -> list[str]:
     """Of the tasks that have a place, up to a hundred that need none, the oldest first."""
     oldest = sorted(open_, key=lambda task_id: open_[task_id])
-    for start in range(0, len(oldest), BATCH):
-        batch = oldest[start : start + BATCH]
-        live = task_table.live(batch, now)
+    for start in range(0, len(oldest), MAX_BATCH_ROWS):
+        batch = oldest[start : start + MAX_BATCH_ROWS]
+        live = task_table.are_live(batch, now)
         gone = [t for t in batch if not live.get(t, open_[t] > now - GRACE_MS)]
         if gone:
             return gone
@@ -289,4 +290,4 @@ def _ended(open_: Mapping[str, int], task_table: TaskTable, now: int) -> list[st
 
 
 def _past(open_: Mapping[str, int], now: int) -> list[str]:
-    return [place for place, until in open_.items() if until <= now][:BATCH]
+    return [place for place, until in open_.items() if until <= now][:MAX_BATCH_ROWS]

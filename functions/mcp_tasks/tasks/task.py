@@ -5,22 +5,19 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from ..payloads.pointer import PayloadPointer
-from . import reconcile_schedule as due
 from .questions import Ask, Kind, Question
+from .reconcile_schedule import FIRST_RECONCILE_MS, UNKNOWN_SILENCE_MS, next_reconcile_at
 from .state import Status
 
 ANYONE = "anonymous"
 """The principal of every caller of a deployment without authentication."""
 
-MAX_POLL_INTERVAL_MS: Final = 60_000
-"""How slow polling may get by the age of a task; a tool that wants it slower says so itself."""
-
 
 def now_ms() -> int:
-    """The clock; every function that needs the time takes it as an argument."""
+    """Milliseconds since the epoch; handlers pass them on, so that tests can set the time."""
     return time.time_ns() // 1_000_000
 
 
@@ -46,72 +43,59 @@ class Task:
     accepts: frozenset[Kind]
     """What the client that made the task declared that it can be asked for."""
     input: str | None = None
-    """The execution's input, byte for byte, as long as the task runs."""
+    """The execution's input, byte for byte, until the task is terminal."""
     status_message: str | None = None
     asks: dict[str, Ask] = field(default_factory=dict)
     input_revision: int = 0
     revision: int = 1
-    """Counts the states that clients can see: what follows a task puts them in order by it."""
+    """Counts the changes that clients can see. Subscriptions order a task's changes by it."""
     tool_error: str | None = None
-    """What a step said to the caller when it failed; kept until the execution has ended."""
+    """A failing step's message for the caller; kept until the execution has ended."""
     result: dict[str, Any] | None = None
     result_payload: PayloadPointer | None = None
     """Where the result is, when it is too large for the row."""
     error: dict[str, Any] | None = None
     reconcile_at: int | None = None
-    """When to look whether its execution is as the row says; None when it is known to be over."""
-    silence_ms: int = due.UNKNOWN_SILENCE_MS
-    """How long nothing may be heard of the execution before it is asked after."""
+    """When to reconcile the task with its execution; None when both have ended."""
+    silence_ms: int = UNKNOWN_SILENCE_MS
+    """How long the row may go without a write before the task is reconciled."""
 
     @property
     def expires_at(self) -> int:
-        """When the task ceases to exist; DynamoDB deletes it later, readers must not wait."""
+        """When the task ceases to exist; DynamoDB deletes its row hours or days later."""
         return self.created_at + self.ttl_ms
 
     def expired(self, now: int) -> bool:
         """Whether the task's time to live has passed."""
         return now >= self.expires_at
 
-    def due(self, now: int) -> bool:
-        """Whether somebody has to look at the task."""
+    def time_to_reconcile(self, now: int) -> bool:
+        """Whether the task's `reconcile_at` has passed."""
         if self.reconcile_at is not None:
             return now >= self.reconcile_at
-        # A row of version 3 has no such time. One that is over need not be looked at.
-        return not self.status.terminal and now >= self.created_at + due.FIRST_MS
+        # A row of version 3 has no such time. A terminal one need not be reconciled.
+        return not self.status.terminal and now >= self.created_at + FIRST_RECONCILE_MS
 
-    def overdue(self, now: int) -> bool:
-        """Whether it is time to ask how the execution is.
+    def needs_reconciling(self, now: int) -> bool:
+        """Whether to ask Step Functions for the execution now.
 
-        A task that has just been heard of runs; but that nothing was heard of it since it was
-        created, or that an answer waits to be passed on, may mean that a function died.
+        A task whose row was written a moment ago runs. A row that was not written since the task
+        was created, or an answer that was not delivered, may mean that a function died.
         """
-        if not self.due(now):
+        if not self.time_to_reconcile(now):
             return False
         if self.status.terminal or self.expired(now) or self.revision == 1 or self.undelivered:
             return True
         return now >= self.last_updated_at + self.silence_ms
 
-    def next_look(self, now: int) -> int:
-        """When it is time again, after a look at it now."""
-        return due.next_look(self.created_at, self.expires_at, now)
+    def next_reconcile_at(self, now: int) -> int:
+        """When to reconcile the task again that is reconciled now."""
+        return next_reconcile_at(self.created_at, self.expires_at, now)
 
     @property
     def undelivered(self) -> list[Ask]:
-        """What was answered and, for all that the row knows, not passed on."""
+        """The answered asks that are not marked as delivered to their state."""
         return [ask for ask in self.asks.values() if not ask.outstanding]
-
-    def poll_after(self, now: int) -> int:
-        """Milliseconds until the next poll is worth its price (tasks.md, "Task Polling").
-
-        A tenth of the task's age, or of how long it has been waiting for an answer, between what
-        its tool suggests and a minute: a task of hours is not polled every second, and one that has
-        just asked is as quick as new.
-        """
-        if self.status.terminal:
-            return self.poll_interval_ms
-        asked = self.status is Status.INPUT_REQUIRED
-        age = max(0, now - (self.last_updated_at if asked else self.created_at))
-        return max(self.poll_interval_ms, min(age // 10, MAX_POLL_INTERVAL_MS))
 
     @property
     def outstanding(self) -> dict[str, Question]:

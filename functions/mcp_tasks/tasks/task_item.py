@@ -18,7 +18,7 @@ from typing import Any, Final
 from ..aws.dynamodb_values import from_attribute, to_attribute
 from ..payloads.pointer import PayloadPointer
 from .questions import Ask, Kind, question
-from .reconcile_schedule import FIRST_MS, UNKNOWN_SILENCE_MS, shard_of
+from .reconcile_schedule import FIRST_RECONCILE_MS, UNKNOWN_SILENCE_MS, shard_of
 from .state import Status
 from .task import Task
 
@@ -56,7 +56,7 @@ def item_of(task: Task) -> dict[str, Any]:
         "inputRevision": 0,
         "revision": task.revision,
         "reconcileShard": shard_of(task.task_id),
-        "reconcileAt": task.created_at + FIRST_MS,
+        "reconcileAt": task.created_at + FIRST_RECONCILE_MS,
         "silenceMs": task.silence_ms,
     }
     return {name: to_attribute(value) for name, value in row.items()}

@@ -21,10 +21,11 @@ from ..payloads.pointer import payload_prefix
 from ..payloads.s3_store import PayloadStore
 from ..protocol.capabilities import required
 from ..protocol.errors import MissingCapability
+from ..tasks.errors import ClientCannotAnswer, TaskEnded, UnknownTask
 from ..tasks.forms import InvalidQuestion, check_form
 from ..tasks.questions import Ask, FormQuestion, Question, kinds, open_ask, question
 from ..tasks.task import Task
-from ..tasks.task_table import ClientCannotAnswer, TaskEnded, TaskTable, UnknownTask
+from ..tasks.task_table import TaskTable
 from .executions import Executions
 from .finish import fail_task
 

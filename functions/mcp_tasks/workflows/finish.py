@@ -19,9 +19,10 @@ from ..payloads.offloading import MAX_RESOLVED_BYTES
 from ..payloads.pointer import PayloadPointer, payload_prefix, pointer_of
 from ..payloads.s3_store import PayloadNotFound, PayloadStore, PayloadTooLarge
 from ..registry.catalogue import Catalogue
+from ..tasks.errors import TaskEnded, UnknownTask
 from ..tasks.state import Status
 from ..tasks.task import Task
-from ..tasks.task_table import TaskEnded, TaskTable, UnknownTask
+from ..tasks.task_table import TaskTable
 from .execution_outcome import Completed, Failed, outcome
 from .executions import ExecutionEnd, Executions
 

@@ -19,9 +19,10 @@ from ..audit import audit
 from ..aws.errors import is_transient
 from ..payloads.s3_store import PayloadStore
 from ..registry.catalogue import Catalogue
+from ..tasks.errors import Conflict, TaskEnded, UnknownTask
 from ..tasks.reconcile_schedule import EXPIRED_MS
 from ..tasks.task import Task
-from ..tasks.task_table import Conflict, TaskEnded, TaskTable, UnknownTask
+from ..tasks.task_table import TaskTable
 from .ask import pass_on
 from .execution_outcome import Failed
 from .executions import START_WITHIN_MS, ExecutionEnd, Executions, StartFailed
@@ -77,9 +78,9 @@ class Reconciler:
 
         Raises what calls to AWS raise; then the task is due again after a while.
         """
-        if not task.due(now):
+        if not task.time_to_reconcile(now):
             return None  # any more: the index lags behind the rows
-        if not self.task_table.claim(task, now) or not task.overdue(now):
+        if not self.task_table.reconcile_index.claim(task, now) or not task.needs_reconciling(now):
             return None
         found = self._look(task, now)
         if found is not Found.RUNNING:
@@ -89,7 +90,7 @@ class Reconciler:
     def _look(self, task: Task, now: int) -> Found:
         if task.status.terminal:
             self._stop(task)
-            self.task_table.settled(task.task_id)
+            self.task_table.reconcile_index.remove(task.task_id)
             return Found.STOPPED
         if task.expired(now):
             return self._expire(task, now)
@@ -162,12 +163,12 @@ class Reconciler:
         found = Found.RUNNING
         for ask in task.undelivered:
             pass_on(task, ask, self.executions, self.payloads)
-            self.task_table.delivered(task.task_id, ask.id, now)
+            self.task_table.mark_delivered(task.task_id, ask.id, now)
             found = Found.RESENT
         for ask in task.asks.values():
             if ask.outstanding and not self.executions.waits(ask.token):
                 # One at a time: each changes what the next one's condition is about.
                 with suppress(Conflict, TaskEnded, UnknownTask):
-                    task = self.task_table.close(task, ask.id, now)
+                    task = self.task_table.close_ask(task, ask.id, now)
                     found = Found.CLOSED
         return found

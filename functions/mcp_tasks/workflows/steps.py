@@ -23,7 +23,8 @@ from ..registry.context import InputRequired, TaskCancelled, TaskContext
 from ..registry.function_tool import FunctionTool
 from ..registry.results import error_result
 from ..registry.workflow_tool import WorkflowTool
-from ..tasks.task_table import TaskEnded, TaskTable, UnknownTask
+from ..tasks.errors import TaskEnded, UnknownTask
+from ..tasks.task_table import TaskTable
 
 MAX_MESSAGE: Final = 8_000
 """Characters of what a failing step says to the caller."""
@@ -133,7 +134,7 @@ def explain_to(
 
     def explain(message: str) -> None:
         try:
-            task_table.explain(task_id, message[:MAX_MESSAGE], clock())
+            task_table.store_tool_error(task_id, message[:MAX_MESSAGE], clock())
         except (TaskEnded, UnknownTask):
             return
         except Exception as fault:

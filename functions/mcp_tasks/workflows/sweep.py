@@ -19,7 +19,8 @@ from typing import Final
 from aws_lambda_powertools import Logger
 
 from ..aws.errors import THROTTLING_CODES, error_code
-from ..tasks.reconcile_schedule import SHARDS, DueTask
+from ..tasks.reconcile_index import ScheduledTask
+from ..tasks.reconcile_schedule import SHARDS
 from ..tasks.task_item import UnreadableRow
 from ..tasks.task_table import TaskTable
 from .reconcile import Found, Reconciler
@@ -77,9 +78,12 @@ class _Shard:
     def sweep(self) -> Swept:
         now, half = self.clock(), LOOKS // 2
         for latest in (False, True):
-            due = list(islice(self.task_table.due_in(self.name, now, half, latest=latest), half))
+            found = self.task_table.reconcile_index.tasks_to_reconcile(
+                self.name, now, half, latest_first=latest
+            )
+            due = list(islice(found, half))
             if due and not latest:
-                self.swept.late_ms = now - due[0].since
+                self.swept.late_ms = now - due[0].reconcile_at
             for entry in due:
                 if time.monotonic() >= self.until:
                     self.swept.found["left"] += 1
@@ -90,17 +94,17 @@ class _Shard:
                 break
         return self.swept
 
-    def _look(self, entry: DueTask) -> bool:
+    def _look(self, entry: ScheduledTask) -> bool:
         """Look after a task; False when there is no room for more at the moment."""
         counts = self.swept.found
         try:
-            task = self.task_table.peek(entry.task_id)
+            task = self.task_table.find(entry.task_id)
             found = self.reconciler.reconcile(task, self.clock()) if task else None
         except Exception as error:
             logger.error("A task was not looked at", task_id=entry.task_id, error=error_code(error))
             counts["error"] += 1
             if isinstance(error, UnreadableRow):
-                self.task_table.put_off(entry, self.clock())
+                self.task_table.reconcile_index.postpone(entry, self.clock())
             return error_code(error) not in THROTTLING_CODES
         counts[found.value if found else "passed"] += 1
         return found is not Found.NOT_STARTED

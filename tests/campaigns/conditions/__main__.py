@@ -16,7 +16,7 @@ NOTED_IN: Final = [
     f"tests/unit/{name}.py"
     for name in (
         "tasks/test_task_table",
-        "tasks/test_task_table_reconcile",
+        "tasks/test_reconcile_index",
         "tasks/test_quotas",
         "tasks/test_idempotency",
         "workflows/test_reconcile",

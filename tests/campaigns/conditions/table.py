@@ -46,12 +46,14 @@ def clauses(expression: str) -> Iterator[str]:
 WRITERS: Final = {
     "idempotency": {"claim", "release"},
     "quotas": {"_write", "_make_room", "_drop"},
-    "task_table": {
-        *("create", "report", "explain", "ask", "answer", "close", "delivered"),
-        *("_end", "_update", "claim", "put_off", "settled"),
+    "conditional_update": {"update_request"},
+    "reconcile_index": {"claim", "postpone", "remove", "_update"},
+    "task_table": {"create"},
+    "transitions": {
+        *("report", "store_tool_error", "ask", "answer", "close_ask", "mark_delivered", "_end"),
     },
 }
-"""The functions that make conditional writes, by module of mcp_tasks.tasks."""
+"""Functions that make a conditional write, or say what one writes, by module of mcp_tasks.tasks."""
 
 CONDITIONS: Final = (
     Condition(
@@ -235,46 +237,46 @@ CONDITIONS: Final = (
         "tasks/test_task_table.py::test_only_its_principal_cancels_a_task",
     ),
     Condition(
-        "task_table.claim",
+        "reconcile_index.claim",
         "#reconcileAt = :seen",
         "another look at the same task; or its execution was heard to be over",
-        "tasks/test_task_table_reconcile.py::test_one_of_two_claims_the_task[4]",
+        "tasks/test_reconcile_index.py::test_one_of_two_claims_the_task[4]",
     ),
     Condition(
-        "task_table.claim",
+        "reconcile_index.claim",
         "#status IN (:working, :input_required)",
         "a task of version 3 ended meanwhile; it must not come into the index",
-        "tasks/test_task_table_reconcile.py::test_a_claim_of_version_3_brings_back_nothing",
+        "tasks/test_reconcile_index.py::test_a_claim_of_version_3_brings_back_nothing",
     ),
     Condition(
-        "task_table.claim",
+        "reconcile_index.claim",
         "attribute_not_exists(#reconcileAt)",
         "the same, for a row of version 3",
-        "tasks/test_task_table_reconcile.py::test_one_of_two_claims_the_task[3]",
+        "tasks/test_reconcile_index.py::test_one_of_two_claims_the_task[3]",
     ),
     Condition(
-        "task_table.close",
+        "task_table.close_ask",
         "#status IN (:input_required)",
         "the task ended, or nothing is asked any more",
-        "tasks/test_task_table.py::test_a_terminal_task_never_changes[completed-close]",
+        "tasks/test_task_table.py::test_a_terminal_task_never_changes[completed-close_ask]",
     ),
     Condition(
-        "task_table.close",
+        "task_table.close_ask",
         "expiresAtMs > :now",
         "the task expired; it must not be written back to life",
-        "tasks/test_task_table.py::test_nothing_is_written_to_an_expired_task[close]",
+        "tasks/test_task_table.py::test_nothing_is_written_to_an_expired_task[close_ask]",
     ),
     Condition(
-        "task_table.close",
+        "task_table.close_ask",
         "inputRevision = :seen",
         "another answer, question or close came between read and write",
         "tasks/test_task_table.py::test_an_answer_that_comes_before_the_close_stands",
     ),
     Condition(
-        "task_table.close",
+        "task_table.close_ask",
         "lastUpdatedAt <= :at",
         "the writer before had a clock that is ahead; a task's times must not go back",
-        "tasks/test_task_table.py::test_times_do_not_go_back_when_clocks_differ[close]",
+        "tasks/test_task_table.py::test_times_do_not_go_back_when_clocks_differ[close_ask]",
     ),
     Condition(
         "task_table.complete",
@@ -301,22 +303,22 @@ CONDITIONS: Final = (
         "tasks/test_task_table.py::test_a_create_that_is_repeated_resets_nothing",
     ),
     Condition(
-        "task_table.delivered",
+        "task_table.mark_delivered",
         "#status IN (:working, :input_required)",
         "an end came first, or comes late or twice; a terminal task never changes",
-        "tasks/test_task_table.py::test_a_terminal_task_never_changes[completed-delivered]",
+        "tasks/test_task_table.py::test_a_terminal_task_never_changes[completed-mark_delivered]",
     ),
     Condition(
-        "task_table.delivered",
+        "task_table.mark_delivered",
         "attribute_exists(asks.#ask)",
         "the ask was never there: no tombstone for it",
         "tasks/test_task_table.py::test_an_ask_that_never_was_leaves_no_tombstone",
     ),
     Condition(
-        "task_table.delivered",
+        "task_table.mark_delivered",
         "expiresAtMs > :now",
         "the task expired; it must not be written back to life",
-        "tasks/test_task_table.py::test_nothing_is_written_to_an_expired_task[delivered]",
+        "tasks/test_task_table.py::test_nothing_is_written_to_an_expired_task[mark_delivered]",
     ),
     Condition(
         "task_table.expire",
@@ -331,16 +333,16 @@ CONDITIONS: Final = (
         "tasks/test_task_table.py::test_no_task_is_ended_before_its_time",
     ),
     Condition(
-        "task_table.explain",
+        "task_table.store_tool_error",
         "#status IN (:working, :input_required)",
         "an end came first, or comes late or twice; a terminal task never changes",
-        "tasks/test_task_table.py::test_a_terminal_task_never_changes[completed-explain]",
+        "tasks/test_task_table.py::test_a_terminal_task_never_changes[completed-store_tool_error]",
     ),
     Condition(
-        "task_table.explain",
+        "task_table.store_tool_error",
         "expiresAtMs > :now",
         "the task expired; it must not be written back to life",
-        "tasks/test_task_table.py::test_nothing_is_written_to_an_expired_task[explain]",
+        "tasks/test_task_table.py::test_nothing_is_written_to_an_expired_task[store_tool_error]",
     ),
     Condition(
         "task_table.fail",
@@ -361,10 +363,10 @@ CONDITIONS: Final = (
         "tasks/test_task_table.py::test_times_do_not_go_back_when_clocks_differ[fail]",
     ),
     Condition(
-        "task_table.put_off",
+        "reconcile_index.postpone",
         "#reconcileAt = :seen",
         "code that reads the row has looked at it, or ended it, since it was found",
-        "tasks/test_task_table_reconcile.py::test_a_row_that_others_could_read_is_not_put_off[ended]",
+        "tasks/test_reconcile_index.py::test_a_row_that_others_could_read_is_not_put_off[ended]",
     ),
     Condition(
         "task_table.report",
@@ -385,9 +387,9 @@ CONDITIONS: Final = (
         "tasks/test_task_table.py::test_times_do_not_go_back_when_clocks_differ[report]",
     ),
     Condition(
-        "task_table.settled",
+        "reconcile_index.remove",
         "#status IN (:completed, :failed, :cancelled)",
         "the row was removed: the write would make one that holds nothing",
-        "tasks/test_task_table_reconcile.py::test_only_a_task_that_is_over_is_settled",
+        "tasks/test_reconcile_index.py::test_only_a_task_that_is_over_is_settled",
     ),
 )

@@ -12,13 +12,15 @@ from tests.campaigns.conditions.__main__ import caught
 from tests.campaigns.conditions.table import CONDITIONS, WRITERS, Condition, clauses
 from tests.paths import ROOT
 
+UPDATE = "ConditionalUpdate"
+"""What transitions write is of this class."""
 LIBRARY = ROOT / "functions" / "mcp_tasks"
 TRIED = (
     "idempotency.claim: attribute_not_exists(pk) OR expiresAtMs <= :expired",
     "quotas.acquire_task: size(#open) < :most",
     "task_table.answer: inputRevision = :seen",
     "task_table.cancel: #status IN (:working, :input_required)",
-    "task_table.claim: #reconcileAt = :seen",
+    "reconcile_index.claim: #reconcileAt = :seen",
 )
 
 
@@ -29,7 +31,8 @@ def writers(module: Path) -> Iterator[str]:
             for node in ast.walk(function):
                 keyword = isinstance(node, ast.keyword) and node.arg
                 key = isinstance(node, ast.Constant) and node.value
-                if "ConditionExpression" in (keyword, key) or keyword == "condition":
+                update = isinstance(node, ast.Call) and ast.unparse(node.func) == UPDATE
+                if "ConditionExpression" in (keyword, key) or keyword == "condition" or update:
                     yield function.name
 
 

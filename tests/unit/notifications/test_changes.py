@@ -77,7 +77,7 @@ def test_each_state_that_clients_can_see_is_published_in_its_order(rows: TaskTab
 
 def invisible(rows: TaskTable) -> None:
     """Forget an ask whose answers were delivered."""
-    rows.delivered(ID, ASK.id, NOW + 5)
+    rows.mark_delivered(ID, ASK.id, NOW + 5)
 
 
 def remove(rows: TaskTable) -> None:

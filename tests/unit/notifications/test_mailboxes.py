@@ -29,7 +29,7 @@ from mcp_tasks.notifications.mailboxes import (
     Mailbox,
     Mailboxes,
 )
-from mcp_tasks.tasks.task_table import Busy
+from mcp_tasks.tasks.errors import Busy
 from tests.unit.support.aws import MAILBOXES, Calls, create_mailboxes, real, refusing
 from tests.unit.support.example_task import NOW
 

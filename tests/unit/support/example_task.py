@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcp_tasks.tasks.questions import Kind
-from mcp_tasks.tasks.reconcile_schedule import FIRST_MS
+from mcp_tasks.tasks.reconcile_schedule import FIRST_RECONCILE_MS
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
 
@@ -31,4 +31,4 @@ def a_task(**changes: Any) -> Task:
         input='{"upto":3}',
     )
     task = replace(task, **changes)
-    return replace(task, **{"reconcile_at": task.created_at + FIRST_MS, **changes})
+    return replace(task, **{"reconcile_at": task.created_at + FIRST_RECONCILE_MS, **changes})

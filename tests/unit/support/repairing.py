@@ -44,7 +44,7 @@ class World:
     @property
     def row(self) -> Task:
         """The task, expired or not."""
-        task = self.rows.peek(ID)
+        task = self.rows.find(ID)
         assert task is not None
         return task
 

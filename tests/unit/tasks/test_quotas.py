@@ -23,6 +23,7 @@ from typing import Any, Final
 import pytest
 from botocore.exceptions import ClientError
 
+from mcp_tasks.tasks.errors import Busy
 from mcp_tasks.tasks.quotas import (
     ATTEMPTS,
     FORGET_MS,
@@ -35,7 +36,7 @@ from mcp_tasks.tasks.quotas import (
     hashed,
 )
 from mcp_tasks.tasks.state import Status
-from mcp_tasks.tasks.task_table import BATCH, Busy, TaskTable
+from mcp_tasks.tasks.task_table import MAX_BATCH_ROWS, TaskTable
 from tests.unit.support.aws import CALLERS, TABLE, Calls, create_callers, real, refusing
 from tests.unit.support.example_task import HOUR, NOW, a_task
 
@@ -476,7 +477,7 @@ def test_the_item_expires_before_a_look_is_noted(callers: Callers) -> None:
 
 def test_more_are_looked_at_than_one_call_reads(callers: Callers) -> None:
     """The limit may be larger than a batch; the oldest are asked first."""
-    most = BATCH + 1
+    most = MAX_BATCH_ROWS + 1
     callers.put({task_id(n): NOW + n for n in range(most)})
     newest = a_task(task_id=task_id(most - 1))
     callers.rows.create(newest)
@@ -488,7 +489,7 @@ def test_more_are_looked_at_than_one_call_reads(callers: Callers) -> None:
 
 
 def test_the_oldest_are_asked_first(callers: Callers) -> None:
-    most = BATCH + 1
+    most = MAX_BATCH_ROWS + 1
     callers.put({task_id(n): NOW - n for n in range(most)})
     callers.rows.create(a_task(task_id=task_id(most - 1)))
     end(callers.rows, Status.COMPLETED, most - 1)
@@ -499,9 +500,9 @@ def test_the_oldest_are_asked_first(callers: Callers) -> None:
 
 def test_a_caller_may_have_far_more_open_than_it_may(callers: Callers) -> None:
     """A deployment may lower the limit."""
-    callers.put({task_id(n): NOW - GRACE_MS for n in range(2 * BATCH)})
-    callers.take(2 * BATCH, most=2)
-    assert callers.open() == ids(2 * BATCH)
+    callers.put({task_id(n): NOW - GRACE_MS for n in range(2 * MAX_BATCH_ROWS)})
+    callers.take(2 * MAX_BATCH_ROWS, most=2)
+    assert callers.open() == ids(2 * MAX_BATCH_ROWS)
 
 
 def test_without_a_limit_of_tasks_an_item_does_not_grow(callers: Callers) -> None:
@@ -559,7 +560,7 @@ def test_a_listen_whose_time_is_up_has_no_place(callers: Callers, now: int, free
 
 
 def test_very_many_listens_may_have_died(callers: Callers) -> None:
-    callers.put({f"{n:016x}": NOW for n in range(2 * BATCH)}, kind="listens")
+    callers.put({f"{n:016x}": NOW for n in range(2 * MAX_BATCH_ROWS)}, kind="listens")
     callers.aws.forget()
     listen(callers, "a")
     assert callers.open("listens") == {"a"}
@@ -568,7 +569,7 @@ def test_very_many_listens_may_have_died(callers: Callers) -> None:
         for call in callers.aws.made
         if call.arguments["UpdateExpression"].startswith("REMOVE")
     ]
-    assert [remove.count("#open.") for remove in removes] == [BATCH, BATCH]
+    assert [remove.count("#open.") for remove in removes] == [MAX_BATCH_ROWS, MAX_BATCH_ROWS]
 
 
 @pytest.mark.parametrize("kept", [["a"], []], ids=["another is open", "no item"])

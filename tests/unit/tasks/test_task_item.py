@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcp_tasks.aws.dynamodb_values import to_attribute
 from mcp_tasks.payloads.pointer import PayloadPointer
 from mcp_tasks.tasks.questions import FormQuestion, Kind, open_ask
-from mcp_tasks.tasks.reconcile_schedule import FIRST_MS, UNKNOWN_SILENCE_MS, shard_of
+from mcp_tasks.tasks.reconcile_schedule import FIRST_RECONCILE_MS, UNKNOWN_SILENCE_MS, shard_of
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
 from mcp_tasks.tasks.task_item import (
@@ -61,7 +61,7 @@ def test_a_new_item_is_in_the_index() -> None:
     """Under the index's own names and types (`infra/table.py`)."""
     item = item_of(a_task(reconcile_at=None))
     assert item["reconcileShard"] == {"S": shard_of(ID)}
-    assert item["reconcileAt"] == {"N": str(NOW + FIRST_MS)}
+    assert item["reconcileAt"] == {"N": str(NOW + FIRST_RECONCILE_MS)}
 
 
 def test_an_item_outlives_its_task_by_a_day() -> None:
@@ -171,7 +171,7 @@ def test_an_item_of_another_version_is_left_as_it_is(rows: TaskTable, aws: Calls
     before.put(item_of(a_task()) | {"schemaVersion": {"N": "6"}})
     found = raw_rows()
     with pytest.raises(UnreadableRow):
-        rows.peek(ID)
+        rows.find(ID)
     with pytest.raises(UnreadableRow):
         rows.get(ID, NOW)
     assert raw_rows() == found

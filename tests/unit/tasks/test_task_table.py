@@ -1,54 +1,21 @@
-"""Task rows, against moto's DynamoDB, whose conditional writes are real.
+"""Tasks as rows of a table, against moto's DynamoDB, whose conditional writes are real.
 
-Each condition of each write, and the test that fails without it (checked by removing the condition
-from a copy of the library and running this file):
+tests/campaigns/conditions/table.py names, for each condition of each write, the test here that
+fails without it. These fail when something else is removed:
 
-    create     attribute_not_exists(taskId)      test_a_create_that_is_repeated_resets_nothing
-    create     another's createdAt, input        test_an_id_that_is_anothers_is_not_taken
-    get        ConsistentRead                    test_a_read_is_strongly_consistent
-    get        not expired                       test_an_expired_task_does_not_exist
-    get        principal                         test_a_task_exists_for_its_principal_only
-    get_many   ConsistentRead                    test_many_tasks_are_read_consistently_in_one_call
-    get_many   not expired, principal            test_what_one_may_not_see_is_left_out_of_many
-    live       ConsistentRead                    test_whether_tasks_live_is_read_consistently
-    live       not terminal                      test_a_task_that_ended_does_not_live
-    live       not expired                       test_a_task_that_expired_does_not_live
-    both       UnprocessedKeys                   test_rows_that_were_left_out_are_asked_for_again
-    every      expiresAtMs > :now                test_nothing_is_written_to_an_expired_task
-    report     status IN                         test_a_terminal_task_never_changes[*-report]
-    report       working                         test_a_report_sets_the_message[working]
-    report       input_required                  test_a_report_sets_the_message[input_required]
-    ask        status IN                         test_a_terminal_task_never_changes[*-ask]
-    ask          working                         test_an_ask_waits_for_the_client
-    ask          input_required                  test_parallel_branches_ask_at_once
-    ask        accepts.#kind exists, for each    test_a_client_is_asked_for_nothing_else
-    ask        asks.#ask not exists              test_an_ask_delivered_twice_keeps_its_answers,
-                                                 test_a_delivered_ask_is_not_opened_again
-    answer     status IN (input_required)        test_a_terminal_task_never_changes[*-answer]
-    answer     principal                         test_only_its_principal_answers_a_task
-    answer     inputRevision = :seen             test_two_clients_answer_different_keys_at_once,
-                                                 test_two_clients_answer_the_same_key_at_once,
-                                                 test_a_question_asked_between_read_and_answer
-    delivered  status IN                         test_a_terminal_task_never_changes[*-delivered]
-    delivered    working                         test_a_delivered_ask_leaves_a_tombstone_only
-    delivered    input_required                  test_an_ask_is_delivered_while_another_waits
-    delivered  attribute_exists(asks.#ask)       test_an_ask_that_never_was_leaves_no_tombstone
-    close      status IN (input_required)        test_a_terminal_task_never_changes[*-close],
-                                                 test_what_works_has_nothing_to_close
-    close      inputRevision = :seen             test_an_answer_that_comes_before_the_close_stands,
-                                                 test_a_question_asked_between_read_and_close
-    explain    status IN                         test_a_terminal_task_never_changes[*-explain]
-    expire     status IN                         test_an_end_that_came_before_the_expiry_stands
-    expire     expiresAtMs <= :now               test_no_task_is_ended_before_its_time
-    end        status IN                         test_a_terminal_task_never_changes[*-complete, ...]
-    end          working, input_required         test_a_task_ends_from_either_state
-    cancel     principal                         test_only_its_principal_cancels_a_task
-    every      lastUpdatedAt <= :at              test_times_do_not_go_back_when_clocks_differ
-    every      revision + 1                      test_each_write_that_clients_see_is_a_revision
-    delivered    none                            test_a_delivery_is_no_news_to_the_client
-    _refusal   expired                           test_nothing_is_written_to_an_expired_task
-    _refusal   principal                         test_only_its_principal_cancels_a_task,
-                                                 test_only_its_principal_answers_a_task
+    create     another's createdAt, input    test_an_id_that_is_anothers_is_not_taken
+    get        ConsistentRead                test_a_read_is_strongly_consistent
+    get        not expired                   test_an_expired_task_does_not_exist
+    get        principal                     test_a_task_exists_for_its_principal_only
+    get_many   ConsistentRead                test_many_tasks_are_read_consistently_in_one_call
+    get_many   not expired, principal        test_what_one_may_not_see_is_left_out_of_many
+    are_live   ConsistentRead                test_whether_tasks_live_is_read_consistently
+    are_live   not terminal                  test_a_task_that_ended_does_not_live
+    are_live   not expired                   test_a_task_that_expired_does_not_live
+    both       UnprocessedKeys               test_rows_that_were_left_out_are_asked_for_again
+    every      revision + 1                  test_each_write_that_clients_see_is_a_revision
+    refusal    expired                       test_nothing_is_written_to_an_expired_task
+    refusal    principal                     test_only_its_principal_cancels_a_task
 """
 
 from __future__ import annotations
@@ -65,6 +32,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mcp_tasks.payloads.pointer import PayloadPointer
+from mcp_tasks.tasks.errors import Busy, ClientCannotAnswer, Conflict, TaskEnded, UnknownTask
 from mcp_tasks.tasks.questions import (
     Ask,
     FormQuestion,
@@ -78,15 +46,7 @@ from mcp_tasks.tasks.questions import (
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
 from mcp_tasks.tasks.task_item import revision_of
-from mcp_tasks.tasks.task_table import (
-    READ_ATTEMPTS,
-    Busy,
-    ClientCannotAnswer,
-    Conflict,
-    TaskEnded,
-    TaskTable,
-    UnknownTask,
-)
+from mcp_tasks.tasks.task_table import MAX_READ_ATTEMPTS, TaskTable
 from tests.unit.support.aws import TABLE, Calls, raw_rows, real, refusing
 from tests.unit.support.example_task import HOUR, ID, NOW, a_task
 
@@ -133,9 +93,9 @@ WRITES: Final[dict[str, Callable[[TaskTable, Task, int], object]]] = {
     "answer": lambda rows, task, now: rows.answer(
         task, {ask.id: {key_of(ask): YES} for ask in task.asks.values()}, now
     ),
-    "close": lambda rows, task, now: rows.close(task, an_ask().id, now),
-    "delivered": lambda rows, task, now: rows.delivered(ID, an_ask().id, now),
-    "explain": lambda rows, task, now: rows.explain(ID, "late", now),
+    "close_ask": lambda rows, task, now: rows.close_ask(task, an_ask().id, now),
+    "mark_delivered": lambda rows, task, now: rows.mark_delivered(ID, an_ask().id, now),
+    "store_tool_error": lambda rows, task, now: rows.store_tool_error(ID, "late", now),
     "complete": lambda rows, task, now: rows.complete(ID, RESULT, now),
     "fail": lambda rows, task, now: rows.fail(ID, ERROR, "late", now),
     "cancel": lambda rows, task, now: rows.cancel(ID, now, "alice"),
@@ -233,7 +193,7 @@ def test_a_terminal_task_never_changes(
     real("dynamodb").put_item(TableName=TABLE, Item={**row, "asks": asking["asks"]})
     before = raw_rows()
 
-    if write is WRITES["delivered"]:
+    if write is WRITES["mark_delivered"]:
         write(rows, seen, NOW + 2)
     else:
         with pytest.raises(TaskEnded) as caught:
@@ -251,7 +211,7 @@ def test_nothing_is_written_to_an_expired_task(
     seen = rows.get(ID, NOW)
     before = raw_rows()
 
-    if write is WRITES["delivered"]:
+    if write is WRITES["mark_delivered"]:
         write(rows, seen, NOW + HOUR)
     else:
         with pytest.raises(UnknownTask):
@@ -280,7 +240,7 @@ def test_a_write_never_makes_a_row(
     gone = a_task(status=Status.INPUT_REQUIRED, asks={ask.id: ask}, input_revision=1)
     with suppress(UnknownTask):
         write(rows, gone, NOW)
-        assert write is WRITES["delivered"], "raises UnknownTask"
+        assert write is WRITES["mark_delivered"], "raises UnknownTask"
     assert raw_rows() == []
 
 
@@ -379,7 +339,7 @@ def giving(at_most: int) -> Callable[..., Any]:
 
 MANY: Final[dict[str, Callable[[TaskTable, Iterable[str]], Collection[str]]]] = {
     "get_many": lambda rows, task_ids: rows.get_many(task_ids, NOW, "alice"),
-    "live": lambda rows, task_ids: rows.live(task_ids, NOW),
+    "are_live": lambda rows, task_ids: rows.are_live(task_ids, NOW),
 }
 
 each_read = pytest.mark.parametrize("read", MANY.values(), ids=MANY)
@@ -419,7 +379,7 @@ def test_after_enough_attempts_to_read_dynamodb_is_busy(
     aws.forget()
     with pytest.raises(Busy):
         read(rows, [ID])
-    assert len(aws.made) == READ_ATTEMPTS
+    assert len(aws.made) == MAX_READ_ATTEMPTS
     assert naps[0] == 0
     assert all(later > nap for nap, later in pairwise(naps))
 
@@ -432,7 +392,7 @@ def test_whether_tasks_live_is_read_consistently(rows: TaskTable, aws: Calls) ->
     rows.create(a_task())
     rows.create(a_task(task_id=other(1), principal="bob", status=Status.INPUT_REQUIRED))
     aws.forget()
-    assert rows.live([ID, other(1), other(2)], NOW) == {ID: True, other(1): True}
+    assert rows.are_live([ID, other(1), other(2)], NOW) == {ID: True, other(1): True}
     (call,) = aws.made
     assert call.operation == "batch_get_item"
     request = call.arguments["RequestItems"][TABLE]
@@ -444,14 +404,14 @@ def test_whether_tasks_live_is_read_consistently(rows: TaskTable, aws: Calls) ->
 def test_a_task_that_ended_does_not_live(rows: TaskTable, status: Status) -> None:
     rows.create(a_task())
     end(rows, status)
-    assert rows.live([ID], NOW + 1) == {ID: False}
+    assert rows.are_live([ID], NOW + 1) == {ID: False}
 
 
 def test_a_task_that_expired_does_not_live(rows: TaskTable) -> None:
     """DynamoDB deletes expired rows hours or days late."""
     rows.create(a_task())
-    assert rows.live([ID], NOW + HOUR - 1) == {ID: True}
-    assert rows.live([ID], NOW + HOUR) == {ID: False}
+    assert rows.are_live([ID], NOW + HOUR - 1) == {ID: True}
+    assert rows.are_live([ID], NOW + HOUR) == {ID: False}
 
 
 # report
@@ -538,7 +498,7 @@ def test_a_delivered_ask_is_not_opened_again(rows: TaskTable) -> None:
     rows.create(a_task())
     rows.ask(ID, ask, NOW)
     rows.answer(rows.get(ID, NOW), {ask.id: {key_of(ask): YES}}, NOW + 1)
-    rows.delivered(ID, ask.id, NOW + 2)
+    rows.mark_delivered(ID, ask.id, NOW + 2)
     before = raw_rows()
     rows.ask(ID, ask, NOW + 3)
     assert raw_rows() == before
@@ -661,7 +621,7 @@ def test_a_question_that_nothing_waits_for_any_more_is_closed(rows: TaskTable) -
     ask = an_ask("a secret token")
     rows.create(a_task())
     rows.ask(ID, ask, NOW)
-    closed = rows.close(rows.get(ID, NOW), ask.id, NOW + 1)
+    closed = rows.close_ask(rows.get(ID, NOW), ask.id, NOW + 1)
     assert closed == rows.get(ID, NOW + 1)
     assert (closed.status, closed.asks, closed.last_updated_at) == (Status.WORKING, {}, NOW + 1)
     (row,) = raw_rows()
@@ -674,9 +634,9 @@ def test_closing_one_of_two_asks_leaves_the_other_open(rows: TaskTable) -> None:
     rows.create(a_task())
     rows.ask(ID, first, NOW)
     rows.ask(ID, second, NOW)
-    closed = rows.close(rows.get(ID, NOW), first.id, NOW + 1)
+    closed = rows.close_ask(rows.get(ID, NOW), first.id, NOW + 1)
     assert (closed.status, closed.asks) == (Status.INPUT_REQUIRED, {second.id: second})
-    assert rows.close(closed, second.id, NOW + 2).status is Status.WORKING
+    assert rows.close_ask(closed, second.id, NOW + 2).status is Status.WORKING
 
 
 def test_a_closed_ask_is_not_opened_again(rows: TaskTable) -> None:
@@ -684,7 +644,7 @@ def test_a_closed_ask_is_not_opened_again(rows: TaskTable) -> None:
     ask = an_ask()
     rows.create(a_task())
     rows.ask(ID, ask, NOW)
-    rows.close(rows.get(ID, NOW), ask.id, NOW + 1)
+    rows.close_ask(rows.get(ID, NOW), ask.id, NOW + 1)
     rows.ask(ID, ask, NOW + 2)
     assert rows.get(ID, NOW + 2).status is Status.WORKING
 
@@ -698,7 +658,7 @@ def test_an_answer_that_comes_before_the_close_stands(rows: TaskTable) -> None:
     rows.answer(seen, {ask.id: {key_of(ask, "first"): YES}}, NOW + 1)
     before = raw_rows()
     with pytest.raises(Conflict):
-        rows.close(seen, ask.id, NOW + 2)
+        rows.close_ask(seen, ask.id, NOW + 2)
     assert raw_rows() == before
 
 
@@ -710,7 +670,7 @@ def test_a_question_asked_between_read_and_close(rows: TaskTable) -> None:
     seen = rows.get(ID, NOW)
     rows.ask(ID, second, NOW + 1)
     with pytest.raises(Conflict):
-        rows.close(seen, first.id, NOW + 2)
+        rows.close_ask(seen, first.id, NOW + 2)
     assert rows.get(ID, NOW).status is Status.INPUT_REQUIRED
 
 
@@ -721,7 +681,7 @@ def test_what_works_has_nothing_to_close(rows: TaskTable) -> None:
     rows.ask(ID, ask, NOW)
     rows.answer(rows.get(ID, NOW), {ask.id: {key_of(ask): YES}}, NOW + 1)
     with pytest.raises(Conflict):
-        rows.close(rows.get(ID, NOW), ask.id, NOW + 2)
+        rows.close_ask(rows.get(ID, NOW), ask.id, NOW + 2)
     assert rows.get(ID, NOW).asks[ask.id].answers == {key_of(ask): YES}
 
 
@@ -735,7 +695,7 @@ def test_a_delivered_ask_leaves_a_tombstone_only(rows: TaskTable) -> None:
     rows.ask(ID, ask, NOW)
     answer = {"action": "accept", "content": {"sure": True, "note": "a private note"}}
     rows.answer(rows.get(ID, NOW), {ask.id: {key_of(ask): answer}}, NOW + 1)
-    rows.delivered(ID, ask.id, NOW + 2)
+    rows.mark_delivered(ID, ask.id, NOW + 2)
     (row,) = raw_rows()
     assert row["asks"] == {"M": {ask.id: {"M": {"delivered": {"BOOL": True}}}}}
     assert "secret" not in str(row)
@@ -749,7 +709,7 @@ def test_an_ask_is_delivered_while_another_waits(rows: TaskTable) -> None:
     rows.ask(ID, first, NOW)
     rows.ask(ID, second, NOW)
     rows.answer(rows.get(ID, NOW), {first.id: {key_of(first): YES}}, NOW + 1)
-    rows.delivered(ID, first.id, NOW + 2)
+    rows.mark_delivered(ID, first.id, NOW + 2)
     task = rows.get(ID, NOW + 2)
     assert task.status is Status.INPUT_REQUIRED
     assert task.asks == {second.id: second}
@@ -758,7 +718,7 @@ def test_an_ask_is_delivered_while_another_waits(rows: TaskTable) -> None:
 def test_an_ask_that_never_was_leaves_no_tombstone(rows: TaskTable) -> None:
     rows.create(a_task())
     before = raw_rows()
-    rows.delivered(ID, "0123456789ab", NOW + 1)
+    rows.mark_delivered(ID, "0123456789ab", NOW + 1)
     assert raw_rows() == before
 
 
@@ -768,7 +728,7 @@ def test_a_delivery_is_no_news_to_the_client(rows: TaskTable) -> None:
     rows.ask(ID, ask, NOW)
     rows.answer(rows.get(ID, NOW), {ask.id: {key_of(ask): YES}}, NOW + 1)
     before = rows.get(ID, NOW + 2)
-    rows.delivered(ID, ask.id, NOW + 2)
+    rows.mark_delivered(ID, ask.id, NOW + 2)
     after = rows.get(ID, NOW + 2)
     assert after.asks != before.asks
     assert (after.last_updated_at, after.revision) == (NOW + 1, before.revision)
@@ -954,7 +914,7 @@ def test_a_task_whose_time_passed_is_ended(rows: TaskTable, asking: bool) -> Non
     if asking:
         rows.ask(ID, an_ask("a secret token"), NOW)
     task = rows.expire(ID, ERROR, "too late", NOW + HOUR)
-    assert task == rows.peek(ID)
+    assert task == rows.find(ID)
     assert (task.status, task.error, task.status_message) == (Status.FAILED, ERROR, "too late")
     assert "secret" not in str(raw_rows())
     assert "private" not in str(raw_rows())
@@ -992,7 +952,7 @@ def test_an_expiry_never_makes_a_row(rows: TaskTable) -> None:
 
 def test_an_expired_task_is_seen_by_whoever_has_to_end_it(rows: TaskTable) -> None:
     rows.create(a_task())
-    task = rows.peek(ID)
+    task = rows.find(ID)
     assert task == a_task()
     assert task is not None
     assert task.expired(NOW + HOUR)
@@ -1000,14 +960,14 @@ def test_an_expired_task_is_seen_by_whoever_has_to_end_it(rows: TaskTable) -> No
 
 def test_there_is_nothing_to_see_of_a_row_that_is_gone(rows: TaskTable) -> None:
     """The index still shows what DynamoDB removed a moment ago."""
-    assert rows.peek(ID) is None
+    assert rows.find(ID) is None
 
 
 def test_a_peek_is_strongly_consistent(rows: TaskTable, aws: Calls) -> None:
     """The rows have the say, and not the index, which lags."""
     rows.create(a_task())
     aws.forget()
-    rows.peek(ID)
+    rows.find(ID)
     (call,) = aws.made
     assert (call.operation, call.arguments["ConsistentRead"]) == ("get_item", True)
 
@@ -1020,8 +980,8 @@ OPERATIONS: Final[dict[str, Callable[[TaskTable, Task], object]]] = {
     "ask 2": lambda rows, seen: rows.ask(ID, an_ask("token 2", "a"), NOW),
     "answer one": lambda rows, seen: _answer(rows, seen, 1),
     "answer all": lambda rows, seen: _answer(rows, seen, 9),
-    "delivered": lambda rows, seen: _deliver(rows),
-    "close": lambda rows, seen: _close(rows, seen),
+    "mark_delivered": lambda rows, seen: _deliver(rows),
+    "close_ask": lambda rows, seen: _close(rows, seen),
     "complete": lambda rows, seen: rows.complete(ID, RESULT, NOW),
     "cancel": lambda rows, seen: rows.cancel(ID, NOW, "alice"),
     "redeliver": lambda rows, seen: _ask_again(rows, seen),
@@ -1031,13 +991,13 @@ OPERATIONS: Final[dict[str, Callable[[TaskTable, Task], object]]] = {
 def _deliver(rows: TaskTable) -> None:
     for ask in rows.get(ID, NOW).asks.values():
         if not ask.outstanding:
-            rows.delivered(ID, ask.id, NOW)
+            rows.mark_delivered(ID, ask.id, NOW)
 
 
 def _close(rows: TaskTable, seen: Task) -> None:
     for ask in seen.asks.values():
         if ask.outstanding:
-            rows.close(seen, ask.id, NOW)
+            rows.close_ask(seen, ask.id, NOW)
 
 
 def _ask_again(rows: TaskTable, seen: Task) -> None:

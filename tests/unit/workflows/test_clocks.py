@@ -65,7 +65,7 @@ def live(world: World, skews: Mapping[str, int], *, heard: bool) -> None:
                 world.rows.answer(seen, answers, clock("answer", minute))
                 if heard:
                     world.executions.resume("token", {"sure": YES})
-                    world.rows.delivered(ID, ASK.id, clock("answer", minute))
+                    world.rows.mark_delivered(ID, ASK.id, clock("answer", minute))
             case 18:
                 world.states.end(ARN, RESULT)
                 if heard:
@@ -135,7 +135,7 @@ def test_an_answer_by_a_clock_that_is_behind_is_not_looked_at_before_it_is_sent(
     answers: dict[str, Any] = {ASK.id: dict.fromkeys(ASK.questions, YES)}
     task = world.rows.answer(world.row, answers, NOW - SKEW)
     assert task.reconcile_at is not None
-    assert not task.overdue(NOW)
+    assert not task.needs_reconciling(NOW)
 
 
 # the time to live

@@ -11,9 +11,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from mcp_tasks.registry.catalogue import Catalogue
-from mcp_tasks.tasks.reconcile_schedule import EXPIRED_MS, FIRST_MS, STOP_AGAIN_MS
+from mcp_tasks.tasks.errors import UnknownTask
+from mcp_tasks.tasks.reconcile_schedule import EXPIRED_MS, FIRST_RECONCILE_MS, STOP_AGAIN_MS
 from mcp_tasks.tasks.state import Status
-from mcp_tasks.tasks.task_table import UnknownTask
 from mcp_tasks.workflows import reconcile as repair
 from mcp_tasks.workflows.executions import START_WITHIN_MS, execution_arn
 from mcp_tasks.workflows.finish import ROOM
@@ -24,7 +24,7 @@ from tests.unit.support.example_task import HOUR, ID, NOW
 from tests.unit.support.repairing import ARN, MACHINE, YES, World
 
 DAY: Final = 24 * HOUR
-DUE: Final = NOW + FIRST_MS
+DUE: Final = NOW + FIRST_RECONCILE_MS
 MINUTE: Final = 60_000
 RESULT: Final = {"content": [{"type": "text", "text": "done"}]}
 ENDED: Final = ["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"]

@@ -15,8 +15,8 @@ from botocore.exceptions import ClientError
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.tasks.reconcile_schedule import (
     EXPIRED_MS,
-    FIRST_MS,
-    MOST_MS,
+    FIRST_RECONCILE_MS,
+    MAX_RECONCILE_INTERVAL_MS,
     SHARDS,
     STOP_AGAIN_MS,
     shard_of,
@@ -33,7 +33,7 @@ from tests.unit.support.example_task import HOUR, ID, NOW, a_task
 from tests.unit.support.repairing import MACHINE, World
 from tests.unit.support.stack import LOGGER
 
-DUE: Final = NOW + FIRST_MS
+DUE: Final = NOW + FIRST_RECONCILE_MS
 
 
 @pytest.fixture
@@ -327,7 +327,7 @@ def test_rows_that_cannot_be_read_keep_no_other_waiting(world: World) -> None:
     assert run(world) == {}
     for row in raw_rows():
         if row["taskId"]["S"] in left:
-            reconcile_at = {"N": str(DUE + MOST_MS)}
+            reconcile_at = {"N": str(DUE + MAX_RECONCILE_INTERVAL_MS)}
             assert row == left[row["taskId"]["S"]] | {"reconcileAt": reconcile_at}
 
 

@@ -13,7 +13,7 @@ from ...aws.errors import error_code, is_transient
 from ...protocol import jsonrpc
 from ...protocol.errors import ErrorCode, ProtocolError, Unavailable
 from ...protocol.headers import Headers
-from ...tasks.task_table import Busy
+from ...tasks.errors import Busy
 from ..caller import Caller
 from ..response_channel import MAX_RESPONSE_BYTES, ResponseChannel, response_size
 from ..revisions.revision import Revision

@@ -22,10 +22,10 @@ from ...audit import audit
 from ...aws.errors import outcome_unknown
 from ...protocol.errors import ErrorCode, ProtocolError
 from ...registry.catalogue import ToolEntry
+from ...tasks.errors import Conflict, UnknownTask
 from ...tasks.idempotency import FREE_AFTER_MS, IdempotencyKeyReused, IdempotencyKeys, KeyedTask
 from ...tasks.state import Status
 from ...tasks.task import Task, now_ms
-from ...tasks.task_table import Conflict, UnknownTask
 from ...workflows.executions import START_WITHIN_MS
 from ..call import Call
 from .task_creation import StartRefused, TaskCreation, WriteOutcomeUnknown

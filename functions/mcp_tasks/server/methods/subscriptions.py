@@ -30,7 +30,7 @@ from ...protocol.notifications import notification
 from ...tasks.ids import cell_of
 from ...tasks.quotas import CallerQuotas
 from ...tasks.task import now_ms
-from ...tasks.task_table import BATCH, TaskTable
+from ...tasks.task_table import MAX_BATCH_ROWS, TaskTable
 from ..call import Call, Complete
 from ..response_channel import ResponseChannel, response_size
 from .result_links import MAX_NOTIFIED_RESULT_BYTES, ResultLinks
@@ -38,7 +38,7 @@ from .task_wire_format import detailed_task
 from .tasks import require_extension
 from .too_many_requests import subscription_quota_errors
 
-MAX_TASKS: Final = BATCH
+MAX_TASKS: Final = MAX_BATCH_ROWS
 
 BUFFERED_MS: Final = 25_000
 """How long a buffered subscription waits for a change: API Gateway waits 29 seconds."""

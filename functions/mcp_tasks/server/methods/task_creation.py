@@ -31,12 +31,13 @@ from ...protocol.errors import (
     invalid_params,
 )
 from ...registry.catalogue import ToolEntry
+from ...tasks.errors import UnknownTask
 from ...tasks.ids import new_task_id
 from ...tasks.quotas import CallerQuotas, RateLimit
-from ...tasks.reconcile_schedule import GRACE_MS
+from ...tasks.reconcile_schedule import SILENCE_MARGIN_MS
 from ...tasks.state import Status
 from ...tasks.task import Task, now_ms
-from ...tasks.task_table import TaskTable, UnknownTask
+from ...tasks.task_table import TaskTable
 from ...workflows.executions import Executions, StartFailed
 from ...workflows.finish import fail_task
 from ..call import Call
@@ -76,7 +77,7 @@ class TaskCreation:
             state_machine_arn=self.state_machine_arn(entry),
             accepts=call.client_can,
             input=text,
-            silence_ms=entry.timeout_ms + GRACE_MS,
+            silence_ms=entry.timeout_ms + SILENCE_MARGIN_MS,
         )
 
     def create(self, task: Task, entry: ToolEntry) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from ...tasks.poll_interval import poll_interval_ms
 from ...tasks.state import Status
 from ...tasks.task import Task, iso
 from .input_requests import input_requests
@@ -44,5 +45,5 @@ def task_fields(task: Task, now: int) -> dict[str, Any]:
         "createdAt": iso(task.created_at),
         "lastUpdatedAt": iso(task.last_updated_at),
         "ttlMs": task.ttl_ms,
-        "pollIntervalMs": task.poll_after(now),
+        "pollIntervalMs": poll_interval_ms(task, now),
     }

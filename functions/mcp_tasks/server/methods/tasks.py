@@ -14,12 +14,13 @@ from ...audit import Action, audit
 from ...aws.errors import error_code
 from ...payloads.s3_store import PayloadStore
 from ...protocol.errors import ErrorCode, MissingCapability, ProtocolError, invalid_params
+from ...tasks.errors import Conflict, TaskEnded, UnknownTask
 from ...tasks.forms import InvalidAnswer
 from ...tasks.ids import cell_of
 from ...tasks.questions import check_size
 from ...tasks.state import Status
 from ...tasks.task import Task, now_ms
-from ...tasks.task_table import Conflict, TaskEnded, TaskTable, UnknownTask
+from ...tasks.task_table import TaskTable
 from ...workflows.ask import pass_on
 from ...workflows.executions import Executions
 from ...workflows.reconcile import Found, Reconciler
@@ -71,7 +72,7 @@ class TaskMethods:
             raise _not_found("read", task_id, call) from None
         self.poll_rate_limit.suggested(call.principal, task_id, task.poll_interval_ms)
         audit("read", task_id, call.principal)
-        if task.overdue(now) and not task.status.terminal:
+        if task.needs_reconciling(now) and not task.status.terminal:
             task = self._reconciled(task, now, call.principal)
         return Complete(detailed_task(self.result_links.with_result(task, now), now))
 
@@ -95,7 +96,7 @@ class TaskMethods:
             if not ask.outstanding:
                 if not pass_on(task, ask, self.executions, self.payloads):
                     logger.warning("No execution waits for the answers", task_id=task_id)
-                self.task_table.delivered(task_id, ask.id, now_ms())
+                self.task_table.mark_delivered(task_id, ask.id, now_ms())
         return Complete({})
 
     def cancel(self, call: Call) -> Complete:

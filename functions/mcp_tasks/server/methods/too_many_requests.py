@@ -12,8 +12,8 @@ from typing import Final
 
 from ...limits import Limits
 from ...protocol.errors import TooManyRequests
+from ...tasks.errors import Busy
 from ...tasks.quotas import LOOK_EVERY_MS, QuotaExceeded, RateLimited
-from ...tasks.task_table import Busy
 
 BUSY_RETRY_MS: Final = 1_000
 

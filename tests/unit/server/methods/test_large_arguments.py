@@ -225,7 +225,7 @@ def test_a_start_that_is_repeated_carries_the_same_pointers(stack: Stack) -> Non
     stack.calls.instead["start_execution"] = start
     stack.created("anything", {"story": LARGE})
     (row,) = raw_rows()
-    task = stack.deployment.task_table.peek(row["taskId"]["S"])
+    task = stack.deployment.task_table.find(row["taskId"]["S"])
     assert task is not None
     assert task.reconcile_at is not None
     stack.deployment.reconciler.reconcile(task, task.reconcile_at)

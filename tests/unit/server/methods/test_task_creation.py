@@ -15,7 +15,7 @@ from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
 
 from mcp_tasks.limits import Limits
 from mcp_tasks.server.methods.idempotent_creation import CLAIM_MS
-from mcp_tasks.tasks.reconcile_schedule import FIRST_MS
+from mcp_tasks.tasks.reconcile_schedule import FIRST_RECONCILE_MS
 from mcp_tasks.workflows.executions import execution_arn
 from mcp_tasks.workflows.sweep import sweep
 from tests.unit.support.aws import CALLERS, TABLE, real, refusing
@@ -71,7 +71,7 @@ class Busy:
 
     def sweep(self) -> dict[str, int]:
         """What a run of the sweeper finds, once a task that is new now is due."""
-        self.time.now += FIRST_MS
+        self.time.now += FIRST_RECONCILE_MS
         deployment = self.stack.deployment
         return dict(sweep(deployment.task_table, deployment.reconciler, self.time.read, 60).found)
 
@@ -144,7 +144,7 @@ def test_a_task_that_there_is_no_room_for_is_acknowledged_and_started_by_a_poll(
 ) -> None:
     with busy.fault("start_execution", error, late=late):
         task_id = busy.call().result["taskId"]
-    busy.time.now += FIRST_MS
+    busy.time.now += FIRST_RECONCILE_MS
     assert busy.stack.task(task_id, **SIGNED)["status"] == "working"
     assert busy.executions == [execution_arn(f"{PREFIX}count", task_id)]
 

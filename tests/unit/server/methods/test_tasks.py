@@ -10,6 +10,7 @@ import pytest
 
 from mcp_tasks.server.methods import tasks as tasks_extension
 from mcp_tasks.server.methods.tasks import UPDATE_ATTEMPTS
+from mcp_tasks.tasks.errors import Conflict
 from mcp_tasks.tasks.questions import (
     Ask,
     FormQuestion,
@@ -20,7 +21,6 @@ from mcp_tasks.tasks.questions import (
     open_ask,
 )
 from mcp_tasks.tasks.task import now_ms
-from mcp_tasks.tasks.task_table import Conflict
 from tests.unit.support.aws import refusing
 from tests.unit.support.stack import TASKS, WITH_TASKS, Stack
 

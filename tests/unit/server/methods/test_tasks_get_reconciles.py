@@ -15,7 +15,7 @@ from mcp_tasks.limits import Limits
 from mcp_tasks.payloads.pointer import PayloadPointer
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.tasks.questions import Ask, FormQuestion, open_ask
-from mcp_tasks.tasks.reconcile_schedule import FIRST_MS, GRACE_MS
+from mcp_tasks.tasks.reconcile_schedule import FIRST_RECONCILE_MS, SILENCE_MARGIN_MS
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.workflows.executions import execution_arn
 from tests.unit.support import rows_of_version_3 as before
@@ -86,14 +86,14 @@ def test_a_poll_of_a_task_that_is_well_is_one_read(lost: Lost) -> None:
     """And no client of Step Functions is made: that costs more than the poll."""
     task_id = lost.created()
     lost.stack.serve()
-    lost.time.now += FIRST_MS - 1
+    lost.time.now += FIRST_RECONCILE_MS - 1
     assert lost.poll(task_id) == ("working", ["get_item"])
     assert "stepfunctions" not in lost.stack.calls.clients
 
 
 def test_a_task_that_nothing_was_ever_heard_of_is_asked_after_soon(lost: Lost) -> None:
     task_id = lost.created()
-    lost.time.now += FIRST_MS
+    lost.time.now += FIRST_RECONCILE_MS
     assert lost.poll(task_id) == ("working", LOOK)
 
 
@@ -101,9 +101,9 @@ def test_a_task_may_be_silent_for_as_long_as_a_step_of_its_tool(lost: Lost) -> N
     """Its tool's timeout, and what else it takes until the next step is heard of."""
     entry = lost.stack.catalogue.tools["count"]
     task_id = lost.created()
-    lost.time.now += FIRST_MS
+    lost.time.now += FIRST_RECONCILE_MS
     lost.stack.deployment.task_table.report(task_id, "half-way", lost.time.now)
-    lost.time.now += entry.timeout_ms + GRACE_MS - 1
+    lost.time.now += entry.timeout_ms + SILENCE_MARGIN_MS - 1
     assert lost.poll(task_id) == ("working", ["get_item"])
     lost.time.now += 1
     assert lost.poll(task_id) == ("working", LOOK)
@@ -112,7 +112,7 @@ def test_a_task_may_be_silent_for_as_long_as_a_step_of_its_tool(lost: Lost) -> N
 def test_of_many_polls_one_asks(lost: Lost) -> None:
     """At most once per interval, however many clients poll."""
     task_id = lost.created()
-    lost.time.now += FIRST_MS
+    lost.time.now += FIRST_RECONCILE_MS
     calls = [call for _ in range(20) for call in lost.poll(task_id)[1]]
     assert calls.count("describe_execution") == calls.count("update_item") == 1
     lost.time.now += HOUR // 8
@@ -123,7 +123,7 @@ def test_of_many_polls_one_asks(lost: Lost) -> None:
 def test_of_many_polls_at_one_moment_one_asks(lost: Lost) -> None:
     """All of them have read the row before one of them claims the look."""
     task_id = lost.created()
-    lost.time.now += FIRST_MS
+    lost.time.now += FIRST_RECONCILE_MS
     client = lost.stack.deployment.task_table._client
     found = client.get_item(TableName="tasks", Key={"taskId": {"S": task_id}})
     lost.stack.calls.instead["get_item"] = lambda **arguments: found
@@ -146,7 +146,7 @@ def test_a_poll_of_a_task_that_is_over_is_one_read(lost: Lost, status: Status) -
 
 def test_nobody_elses_poll_looks_after_a_task(lost: Lost) -> None:
     task_id = lost.created(started=False, user_arn=ALICE)
-    lost.time.now += FIRST_MS
+    lost.time.now += FIRST_RECONCILE_MS
     lost.stack.calls.forget()
     answer = lost.stack.post("tasks/get", {"taskId": task_id})
     assert answer.code == -32602
@@ -158,7 +158,7 @@ def test_nobody_elses_poll_looks_after_a_task(lost: Lost) -> None:
 
 def test_a_task_that_was_never_started_is_started_by_a_poll(lost: Lost) -> None:
     task_id = lost.created(started=False)
-    lost.time.now += FIRST_MS
+    lost.time.now += FIRST_RECONCILE_MS
     assert lost.poll(task_id) == ("working", [*LOOK, "start_execution", "get_item"])
     assert list(lost.states.executions) == [execution_arn(MACHINE, task_id)]
 
@@ -167,7 +167,7 @@ def test_a_poll_tells_of_an_end_that_nobody_had_heard_of(lost: Lost) -> None:
     """This poll, and not the next one."""
     task_id = lost.created()
     lost.end(task_id)
-    lost.time.now += FIRST_MS
+    lost.time.now += FIRST_RECONCILE_MS
     task = lost.stack.task(task_id)
     assert (task["status"], task["result"]) == (
         "completed",
@@ -182,7 +182,7 @@ def test_a_poll_sends_an_answer_that_was_stored_and_not_sent(lost: Lost) -> None
     lost.stack.calls.instead["send_task_success"] = refusing("stepfunctions", "Throttling")
     lost.stack.update(task_id, dict.fromkeys(ask.questions, YES))
     lost.stack.calls.instead["send_task_success"] = send
-    lost.time.now += FIRST_MS - 1
+    lost.time.now += FIRST_RECONCILE_MS - 1
     lost.poll(task_id)
     assert lost.states.received == []
     lost.time.now += 1
@@ -203,12 +203,12 @@ def test_a_poll_tells_that_a_task_cannot_be_started(lost: Lost) -> None:
     task_id = lost.created(started=False)
     refuse = refusing("stepfunctions", "StateMachineDoesNotExist")
     lost.stack.calls.instead["start_execution"] = refuse
-    lost.time.now += FIRST_MS
+    lost.time.now += FIRST_RECONCILE_MS
     assert lost.poll(task_id)[0] == "failed"
 
 
 def test_a_task_of_version_3_is_looked_after_by_a_poll(lost: Lost) -> None:
-    lost.time.now = NOW + FIRST_MS
+    lost.time.now = NOW + FIRST_RECONCILE_MS
     machine = before.WORKING["stateMachineArn"]["S"]
     before.put(before.WORKING | {"principal": {"S": "anonymous"}})
     lost.states.end(lost.states.run(machine, ID), RESULT)
@@ -259,7 +259,7 @@ def test_a_poll_is_answered_whatever_becomes_of_the_look(
     """With the task as its row has it. It is looked after later."""
     task_id = lost.created(started=False)
     instead = dict(lost.stack.calls.instead)
-    lost.time.now += FIRST_MS
+    lost.time.now += FIRST_RECONCILE_MS
     how(lost)
     answer = lost.stack.post("tasks/get", {"taskId": task_id})
     assert (answer.status, answer.result["status"]) == (200, "working")
@@ -278,7 +278,7 @@ def test_a_poll_looks_after_a_task_in_a_hurry(lost: Lost, monkeypatch: pytest.Mo
     monkeypatch.setattr(Deployment, "reconciler", property(refuse))
     lost.stack.serve()
     task_id = lost.created()
-    lost.time.now += FIRST_MS
+    lost.time.now += FIRST_RECONCILE_MS
     assert lost.poll(task_id) == ("working", LOOK)
 
 

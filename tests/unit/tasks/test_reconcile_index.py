@@ -1,17 +1,7 @@
-"""Which tasks are in the index of what is due, and who looks at them; against moto's DynamoDB.
+"""The index of the tasks that have to be reconciled, against moto's DynamoDB.
 
-Each condition, and the test that fails without it:
-
-    claim    reconcileAt = :seen                  test_one_of_two_claims_the_task[4],
-                                            test_a_claim_does_not_put_off_what_is_due_sooner,
-                                            test_a_claim_brings_back_no_task_that_is_over,
-                                            test_a_claim_never_makes_a_row[4]
-    claim    version 3: no reconcileAt            test_one_of_two_claims_the_task[3]
-    claim    version 3: status IN           test_a_claim_of_version_3_brings_back_nothing,
-                                            test_a_claim_never_makes_a_row[3]
-    settled  status IN (terminal)           test_only_a_task_that_is_over_is_settled,
-                                            test_a_task_that_is_gone_is_not_settled
-    write    reconcileAt = if_not_exists(reconcileAt)   test_a_write_does_not_put_the_next_look_off
+tests/campaigns/conditions/table.py names, for each condition of each write, the test here that
+fails without it.
 """
 
 from __future__ import annotations
@@ -24,13 +14,13 @@ from botocore.exceptions import ClientError
 
 from mcp_tasks.payloads.pointer import PayloadPointer
 from mcp_tasks.tasks.questions import Ask, FormQuestion, open_ask
+from mcp_tasks.tasks.reconcile_index import ScheduledTask
 from mcp_tasks.tasks.reconcile_schedule import (
-    FIRST_MS,
-    LEAST_MS,
-    MOST_MS,
+    FIRST_RECONCILE_MS,
+    MAX_RECONCILE_INTERVAL_MS,
+    MIN_RECONCILE_INTERVAL_MS,
     SHARDS,
     STOP_AGAIN_MS,
-    DueTask,
     shard_of,
 )
 from mcp_tasks.tasks.task import Task
@@ -39,7 +29,7 @@ from tests.unit.support import rows_of_version_3 as before
 from tests.unit.support.aws import TABLE, Calls, raw_rows, real, refusing
 from tests.unit.support.example_task import HOUR, ID, NOW, a_task
 
-DUE: Final = NOW + FIRST_MS
+DUE: Final = NOW + FIRST_RECONCILE_MS
 LATER: Final = DUE + HOUR // 2
 ERROR: Final = {"code": -32603, "message": "broken"}
 RESULT: Final[dict[str, Any]] = {"content": []}
@@ -50,7 +40,11 @@ Write = Callable[[TaskTable], object]
 
 def due(rows: TaskTable, now: int = LATER) -> list[str]:
     """The tasks of all shards that are due."""
-    return [found.task_id for n in range(SHARDS) for found in rows.due_in(str(n), now, 10)]
+    return [
+        found.task_id
+        for n in range(SHARDS)
+        for found in rows.reconcile_index.tasks_to_reconcile(str(n), now, 10)
+    ]
 
 
 def reconcile_at() -> int | None:
@@ -65,7 +59,7 @@ def reconcile_at() -> int | None:
 
 def peeked(rows: TaskTable) -> Task:
     """The row, as one reads it who has found it in the index."""
-    task = rows.peek(ID)
+    task = rows.find(ID)
     assert task is not None
     return task
 
@@ -87,7 +81,10 @@ def test_a_shard_has_its_own_tasks_only(rows: TaskTable) -> None:
     ids = [f"c1-{n:032x}" for n in range(40)]
     for task_id in ids:
         rows.create(a_task(task_id=task_id))
-    found = {str(n): [due.task_id for due in rows.due_in(str(n), DUE, 100)] for n in range(SHARDS)}
+    found = {
+        str(n): [due.task_id for due in rows.reconcile_index.tasks_to_reconcile(str(n), DUE, 100)]
+        for n in range(SHARDS)
+    }
     assert sorted(task_id for shard in found.values() for task_id in shard) == ids
     for shard, task_ids in found.items():
         assert {shard_of(task_id) for task_id in task_ids} == {shard}
@@ -108,31 +105,33 @@ def test_what_has_been_due_for_longest_comes_first(rows: TaskTable, aws: Calls, 
     """However many there are: none waits for ever."""
     ids = in_shard_0(rows, aws)
     since = range(DUE - len(ids) + 1, DUE + 1)
-    assert list(rows.due_in("0", DUE, page)) == list(map(DueTask, ids, since))
+    assert list(rows.reconcile_index.tasks_to_reconcile("0", DUE, page)) == list(
+        map(ScheduledTask, ids, since)
+    )
 
 
 @pytest.mark.parametrize("page", [1, 4, 11, 100])
 def test_or_what_became_due_last(rows: TaskTable, aws: Calls, page: int) -> None:
     ids = in_shard_0(rows, aws)
-    found = rows.due_in("0", DUE - 1, page, latest=True)
+    found = rows.reconcile_index.tasks_to_reconcile("0", DUE - 1, page, latest_first=True)
     assert [due.task_id for due in found] == ids[-2::-1]
 
 
 def test_what_was_looked_at_does_not_come_again(rows: TaskTable, aws: Calls) -> None:
     """Nor does what could not be put off keep the others waiting."""
     ids, found = in_shard_0(rows, aws), []
-    for n, entry in enumerate(rows.due_in("0", DUE, 2)):
+    for n, entry in enumerate(rows.reconcile_index.tasks_to_reconcile("0", DUE, 2)):
         found.append(entry.task_id)
-        task = rows.peek(entry.task_id)
+        task = rows.find(entry.task_id)
         assert task is not None
-        assert n % 3 == 0 or rows.claim(task, DUE)
+        assert n % 3 == 0 or rows.reconcile_index.claim(task, DUE)
     assert found == ids
 
 
 def test_no_more_is_asked_for_than_is_looked_at(rows: TaskTable, aws: Calls) -> None:
     """Pages of the index; a scan would read every task that there ever was."""
     in_shard_0(rows, aws)
-    found = rows.due_in("0", DUE, 3)
+    found = rows.reconcile_index.tasks_to_reconcile("0", DUE, 3)
     for _ in range(4):
         next(found)
     assert aws.operations == ["query", "query"]
@@ -153,15 +152,15 @@ def answer(rows: TaskTable) -> None:
 def close(rows: TaskTable) -> None:
     task = peeked(rows)
     (ask_id,) = task.asks
-    rows.close(task, ask_id, NOW + 600_000)
+    rows.close_ask(task, ask_id, NOW + 600_000)
 
 
 GOING_ON: Final[dict[str, Write]] = {
     "report": lambda rows: rows.report(ID, "half-way", NOW + 600_000),
-    "explain": lambda rows: rows.explain(ID, "no", NOW + 600_000),
+    "store_tool_error": lambda rows: rows.store_tool_error(ID, "no", NOW + 600_000),
     "ask": lambda rows: rows.ask(ID, an_ask("another"), NOW + 600_000),
-    "delivered": lambda rows: rows.delivered(ID, an_ask().id, NOW + 600_000),
-    "close": close,
+    "mark_delivered": lambda rows: rows.mark_delivered(ID, an_ask().id, NOW + 600_000),
+    "close_ask": close,
 }
 
 
@@ -178,9 +177,9 @@ def test_an_answer_is_looked_after_soon(rows: TaskTable) -> None:
     """Whoever stored it may die before it is sent to the waiting state."""
     rows.create(a_task(ttl_ms=90 * 24 * HOUR))
     rows.ask(ID, an_ask(), NOW)
-    assert rows.claim(peeked(rows), NOW + 24 * HOUR), "the next look is in an hour"
+    assert rows.reconcile_index.claim(peeked(rows), NOW + 24 * HOUR), "the next look is in an hour"
     answer(rows)
-    assert reconcile_at() == NOW + 600_000 + FIRST_MS
+    assert reconcile_at() == NOW + 600_000 + FIRST_RECONCILE_MS
 
 
 ENDED_BY_ITSELF: Final[dict[str, Write]] = {
@@ -231,23 +230,23 @@ def version(request: pytest.FixtureRequest, rows: TaskTable) -> int:
 
 def test_a_claim_puts_the_next_look_off(rows: TaskTable, version: int) -> None:
     task = peeked(rows)
-    assert rows.claim(task, LATER)
-    assert reconcile_at() == task.next_look(LATER) >= LATER + LEAST_MS
+    assert rows.reconcile_index.claim(task, LATER)
+    assert reconcile_at() == task.next_reconcile_at(LATER) >= LATER + MIN_RECONCILE_INTERVAL_MS
     assert due(rows, LATER) == []
 
 
 def test_one_of_two_claims_the_task(rows: TaskTable, version: int) -> None:
     """Two sweeps, or a sweep and a poll."""
     one, other = peeked(rows), peeked(rows)
-    assert rows.claim(one, LATER)
+    assert rows.reconcile_index.claim(one, LATER)
     found = reconcile_at()
-    assert not rows.claim(other, LATER + 1)
+    assert not rows.reconcile_index.claim(other, LATER + 1)
     assert reconcile_at() == found
 
 
 def test_a_claim_is_no_news_to_the_client(rows: TaskTable, version: int) -> None:
     seen = peeked(rows)
-    rows.claim(seen, LATER)
+    rows.reconcile_index.claim(seen, LATER)
     task = peeked(rows)
     assert (task.revision, task.last_updated_at) == (seen.revision, seen.last_updated_at)
 
@@ -259,7 +258,7 @@ def test_a_claim_does_not_put_off_what_is_due_sooner(rows: TaskTable) -> None:
     seen = peeked(rows)
     answer(rows)
     found = reconcile_at()
-    assert not rows.claim(seen, LATER)
+    assert not rows.reconcile_index.claim(seen, LATER)
     assert reconcile_at() == found
 
 
@@ -273,7 +272,7 @@ def test_a_claim_brings_back_no_task_that_is_over(rows: TaskTable, end: Write) -
     seen = peeked(rows)
     end(rows)
     found = raw_rows()
-    assert not rows.claim(seen, LATER)
+    assert not rows.reconcile_index.claim(seen, LATER)
     assert raw_rows() == found
 
 
@@ -282,7 +281,7 @@ def test_a_claim_of_version_3_brings_back_nothing(rows: TaskTable) -> None:
     before.put(before.WORKING)
     seen = peeked(rows)
     before.put(before.COMPLETED)
-    assert not rows.claim(seen, LATER)
+    assert not rows.reconcile_index.claim(seen, LATER)
     assert raw_rows() == [before.COMPLETED]
 
 
@@ -290,13 +289,13 @@ def test_a_claim_never_makes_a_row(rows: TaskTable, version: int) -> None:
     """DynamoDB removed it since it was read."""
     seen = peeked(rows)
     real("dynamodb").delete_item(TableName=TABLE, Key={"taskId": {"S": ID}})
-    assert not rows.claim(seen, LATER)
+    assert not rows.reconcile_index.claim(seen, LATER)
     assert raw_rows() == []
 
 
 def test_a_task_that_expired_is_claimed_like_any_other(rows: TaskTable) -> None:
     rows.create(a_task())
-    assert rows.claim(peeked(rows), NOW + 2 * HOUR)
+    assert rows.reconcile_index.claim(peeked(rows), NOW + 2 * HOUR)
 
 
 # settled
@@ -306,7 +305,7 @@ def test_a_task_that_is_settled_leaves_the_index(rows: TaskTable) -> None:
     rows.create(a_task())
     rows.cancel(ID, NOW + 5, "alice")
     seen = peeked(rows)
-    rows.settled(ID)
+    rows.reconcile_index.remove(ID)
     assert reconcile_at() is None
     task = peeked(rows)
     assert (task.revision, task.last_updated_at) == (seen.revision, seen.last_updated_at)
@@ -315,12 +314,12 @@ def test_a_task_that_is_settled_leaves_the_index(rows: TaskTable) -> None:
 def test_only_a_task_that_is_over_is_settled(rows: TaskTable) -> None:
     rows.create(a_task())
     found = raw_rows()
-    rows.settled(ID)
+    rows.reconcile_index.remove(ID)
     assert raw_rows() == found
 
 
 def test_a_task_that_is_gone_is_not_settled(rows: TaskTable) -> None:
-    rows.settled(ID)
+    rows.reconcile_index.remove(ID)
     assert raw_rows() == []
 
 
@@ -328,7 +327,7 @@ def test_a_task_that_is_gone_is_not_settled(rows: TaskTable) -> None:
 
 TOUCHING: Final[dict[str, Write]] = {
     "report": lambda rows: rows.report(ID, "half-way", NOW + 9),
-    "explain": lambda rows: rows.explain(ID, "no", NOW + 9),
+    "store_tool_error": lambda rows: rows.store_tool_error(ID, "no", NOW + 9),
     "ask": lambda rows: rows.ask(ID, an_ask("another"), NOW + 9),
 }
 
@@ -341,7 +340,7 @@ def test_a_row_of_version_3_comes_into_the_index_by_its_first_write(
     before.put(row)
     assert due(rows) == []
     write(rows)
-    assert reconcile_at() == NOW + 9 + FIRST_MS
+    assert reconcile_at() == NOW + 9 + FIRST_RECONCILE_MS
     assert due(rows) == [ID]
 
 
@@ -350,8 +349,8 @@ def test_a_question_of_version_3_is_answered(rows: TaskTable) -> None:
     answer(rows)
     task = peeked(rows)
     assert [ask.token for ask in task.undelivered] == [before.TOKEN]
-    assert reconcile_at() == NOW + 600_000 + FIRST_MS
-    rows.delivered(ID, before.ASK, NOW + 600_001)
+    assert reconcile_at() == NOW + 600_000 + FIRST_RECONCILE_MS
+    rows.mark_delivered(ID, before.ASK, NOW + 600_001)
     assert peeked(rows).asks == {}
 
 
@@ -365,7 +364,7 @@ def test_a_row_of_version_3_ends(rows: TaskTable, end: Write) -> None:
 
 def test_a_row_of_version_3_that_is_over_is_left_alone(rows: TaskTable) -> None:
     before.put(before.COMPLETED)
-    rows.settled(ID)
+    rows.reconcile_index.remove(ID)
     assert raw_rows() == [before.COMPLETED]
 
 
@@ -376,33 +375,39 @@ def test_a_row_is_put_off_without_being_read(rows: TaskTable, aws: Calls) -> Non
     rows.create(a_task())
     (row,) = raw_rows()
     aws.forget()
-    rows.put_off(DueTask(ID, DUE), LATER)
+    rows.reconcile_index.postpone(ScheduledTask(ID, DUE), LATER)
     assert aws.operations == ["update_item"]
-    assert raw_rows() == [row | {"reconcileAt": {"N": str(LATER + MOST_MS)}}]
+    assert raw_rows() == [row | {"reconcileAt": {"N": str(LATER + MAX_RECONCILE_INTERVAL_MS)}}]
 
 
 @pytest.mark.parametrize("meanwhile", ["looked at", "ended", "removed"])
 def test_a_row_that_others_could_read_is_not_put_off(rows: TaskTable, meanwhile: str) -> None:
     rows.create(a_task())
     if meanwhile == "looked at":
-        assert rows.claim(peeked(rows), LATER)
+        assert rows.reconcile_index.claim(peeked(rows), LATER)
     elif meanwhile == "ended":
         rows.complete(ID, RESULT, LATER)
     else:
         real("dynamodb").delete_item(TableName=TABLE, Key={"taskId": {"S": ID}})
     left = raw_rows()
-    rows.put_off(DueTask(ID, DUE), LATER)
+    rows.reconcile_index.postpone(ScheduledTask(ID, DUE), LATER)
     assert raw_rows() == left
 
 
 # faults
 
 CALLS: Final[dict[str, tuple[str, Write]]] = {
-    "due_in": ("query", lambda rows: list(rows.due_in("0", NOW, 1))),
-    "peek": ("get_item", lambda rows: rows.peek(ID)),
-    "claim": ("update_item", lambda rows: rows.claim(a_task(), LATER)),
-    "put_off": ("update_item", lambda rows: rows.put_off(DueTask(ID, DUE), LATER)),
-    "settled": ("update_item", lambda rows: rows.settled(ID)),
+    "tasks_to_reconcile": (
+        "query",
+        lambda rows: list(rows.reconcile_index.tasks_to_reconcile("0", NOW, 1)),
+    ),
+    "find": ("get_item", lambda rows: rows.find(ID)),
+    "claim": ("update_item", lambda rows: rows.reconcile_index.claim(a_task(), LATER)),
+    "postpone": (
+        "update_item",
+        lambda rows: rows.reconcile_index.postpone(ScheduledTask(ID, DUE), LATER),
+    ),
+    "remove": ("update_item", lambda rows: rows.reconcile_index.remove(ID)),
 }
 
 

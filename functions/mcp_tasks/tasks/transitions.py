@@ -1,0 +1,165 @@
+"""What each transition of a task writes to its row, and on which condition. Pure.
+
+The conditions carry the correctness: handlers run concurrently, in any order, and more than once.
+`state.TRANSITIONS` says from which states each transition is allowed; the comments say which race a
+condition decides. tests/campaigns/conditions removes them one at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from ..payloads.pointer import PayloadPointer
+from .conditional_update import ConditionalUpdate
+from .questions import Ask, kinds
+from .reconcile_schedule import FIRST_RECONCILE_MS, STOP_AGAIN_MS
+from .state import Status, sources
+from .task import Task
+from .task_item import ask_attributes
+
+NOT_TERMINAL: Final = sources(Status.WORKING)
+
+Answers = Mapping[str, Mapping[str, dict[str, Any]]]
+"""Ask id -> question key -> answer."""
+
+
+def report(message: str) -> ConditionalUpdate:
+    """Set the status message."""
+    # Race: a step outlives its execution's end; a late report must not change a terminal task.
+    return ConditionalUpdate(sources=NOT_TERMINAL, sets={"statusMessage": message})
+
+
+def store_tool_error(message: str) -> ConditionalUpdate:
+    """Keep a failing step's message for the caller, in case that it ends the execution."""
+    # Race: a step outlives its execution's end; nothing is written to a terminal task.
+    return ConditionalUpdate(sources=NOT_TERMINAL, sets={"toolError": message}, visible=False)
+
+
+def ask(ask: Ask) -> ConditionalUpdate:
+    """Store an ask's questions and token, and wait for the client."""
+    wanted = sorted(kinds(ask.questions.values()))
+    # Races: the task was cancelled while the state started (status); Step Functions or Lambda
+    # delivered the ask twice, and the first was answered meanwhile (its id).
+    return ConditionalUpdate(
+        sources=sources(Status.INPUT_REQUIRED),
+        conditions=(
+            "attribute_not_exists(asks.#ask)",
+            *(f"attribute_exists(accepts.#{kind})" for kind in wanted),
+        ),
+        sets={"asks.#ask": ask_attributes(ask)},
+        names={"#ask": ask.id} | {f"#{kind}": kind.value for kind in wanted},
+        status=Status.INPUT_REQUIRED,
+        changes_questions=True,
+    )
+
+
+def answer(task: Task, answers: Answers) -> ConditionalUpdate:
+    """Store answers; the task works again when no question is left."""
+    unanswered = set(task.outstanding) - {key for given in answers.values() for key in given}
+    names: dict[str, str] = {}
+    sets: dict[str, Any] = {}
+    for a, (ask_id, given) in enumerate(answers.items()):
+        names[f"#ask{a}"] = ask_id
+        for k, (key, content) in enumerate(given.items()):
+            names[f"#key{a}x{k}"] = key
+            sets[f"asks.#ask{a}.answers.#key{a}x{k}"] = json.dumps(content)
+    # Races: two clients answer the same key, or different keys at once, each believing the other's
+    # to be open; a question is asked between read and write. Each increases inputRevision. Without
+    # the condition a key is answered twice, or the task waits with nothing left to answer.
+    return ConditionalUpdate(
+        sources=(Status.INPUT_REQUIRED,),
+        conditions=("inputRevision = :seen",),
+        sets=sets,
+        names=names,
+        values={":seen": task.input_revision},
+        status=Status.INPUT_REQUIRED if unanswered else Status.WORKING,
+        principal=task.principal,
+        changes_questions=True,
+        # The function may die before it has sent the answers to the waiting state.
+        reconcile_in_ms=FIRST_RECONCILE_MS,
+    )
+
+
+def close_ask(task: Task, ask_id: str) -> ConditionalUpdate:
+    """Close an ask that no state waits for any more."""
+    unanswered = any(ask.outstanding for ask in task.asks.values() if ask.id != ask_id)
+    # Races: an answer to this ask, or to another, is stored between read and write; a question is
+    # asked. Each increases inputRevision. Without the condition an answer that a state waits for
+    # is thrown away, or the task works on while something is to be answered.
+    return ConditionalUpdate(
+        sources=(Status.INPUT_REQUIRED,),
+        conditions=("inputRevision = :seen",),
+        sets={"asks.#ask": {"delivered": True}},
+        names={"#ask": ask_id},
+        values={":seen": task.input_revision},
+        status=Status.INPUT_REQUIRED if unanswered else Status.WORKING,
+        changes_questions=True,
+    )
+
+
+def mark_delivered(ask_id: str) -> ConditionalUpdate:
+    """Replace an ask, whose answers its state has received, by a tombstone."""
+    # Race: the execution may end, or the row expire, as soon as the token is sent; nothing may be
+    # written to a terminal row, and an expired one must not be written back to life.
+    return ConditionalUpdate(
+        sources=NOT_TERMINAL,
+        conditions=("attribute_exists(asks.#ask)",),
+        sets={"asks.#ask": {"delivered": True}},
+        names={"#ask": ask_id},
+        visible=False,
+    )
+
+
+def complete(result: dict[str, Any] | PayloadPointer) -> ConditionalUpdate:
+    """End the task with its result, or with the pointer to a large one."""
+    stored: dict[str, Any] = (
+        {"resultPayload": asdict(result)}
+        if isinstance(result, PayloadPointer)
+        else {"result": json.dumps(result)}
+    )
+    return _end(Status.COMPLETED, stored, execution_ended=True)
+
+
+def fail(error: dict[str, Any], message: str, *, may_run: bool) -> ConditionalUpdate:
+    """End the task with a JSON-RPC error; its execution has ended, unless it `may_run`."""
+    stored = {"error": json.dumps(error), "statusMessage": message}
+    return _end(Status.FAILED, stored, execution_ended=not may_run)
+
+
+def cancel(principal: str) -> ConditionalUpdate:
+    """End the task because its client cancelled it."""
+    return _end(Status.CANCELLED, {}, principal=principal)
+
+
+def expire(error: dict[str, Any], message: str) -> ConditionalUpdate:
+    """End a task whose time to live has passed."""
+    stored = {"error": json.dumps(error), "statusMessage": message}
+    return _end(Status.FAILED, stored, expired=True)
+
+
+def _end(
+    status: Status,
+    sets: dict[str, Any],
+    *,
+    execution_ended: bool = False,
+    principal: str | None = None,
+    expired: bool = False,
+) -> ConditionalUpdate:
+    # What only a running task needs is removed, answers and tokens first of all.
+    message = () if "statusMessage" in sets else ("statusMessage",)
+    # Races: cancel against complete, events that arrive late or twice, a redriven execution. The
+    # first writer wins; a later one gets TaskEnded and changes nothing.
+    return ConditionalUpdate(
+        sources=sources(status),
+        sets=sets,
+        status=status,
+        removes=("asks", "input", "toolError", *message),
+        principal=principal,
+        # An execution that may run is stopped next, and the function may die before that.
+        reconcile_in_ms=None if execution_ended else STOP_AGAIN_MS,
+        execution_ended=execution_ended,
+        expired=expired,
+    )
