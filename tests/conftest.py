@@ -74,7 +74,7 @@ def all_deployed(stacks: Stacks) -> None:
 
 @pytest.fixture(scope="session")
 def stack(stacks: Stacks) -> LocalStack:
-    """The sample tools and those of tests/integration/tools."""
+    """The tools of tests/platform_tools and of tests/integration/tools."""
     found: LocalStack = stacks["stack"]
     return found
 
@@ -83,4 +83,11 @@ def stack(stacks: Stacks) -> LocalStack:
 def conformance_stack(stacks: Stacks) -> LocalStack:
     """The tools that the conformance suite expects; a second cell, next to `stack`, which is c1."""
     found: LocalStack = stacks["conformance_stack"]
+    return found
+
+
+@pytest.fixture(scope="session")
+def tools_stack(stacks: Stacks) -> LocalStack:
+    """The tools of functions/tools, deployed to the emulator: for tests/tools."""
+    found: LocalStack = stacks["tools_stack"]
     return found

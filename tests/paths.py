@@ -8,3 +8,5 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 FUNCTIONS: Final = ROOT / "functions"
 EVENTS: Final = ROOT / "events"
+PLATFORM_TOOLS: Final = ROOT / "tests" / "platform_tools"
+"""Tools of the platform's own tests, which a fork's `functions/tools` does not change."""

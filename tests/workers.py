@@ -13,7 +13,12 @@ from xdist.scheduler import LoadScopeScheduling
 
 EMULATOR: Final = "the emulator"
 CDK: Final = "the CDK"
-WHOLE: Final = {"tests/integration": EMULATOR, "tests/conformance": EMULATOR, "tests/infra": CDK}
+WHOLE: Final = {
+    "tests/integration": EMULATOR,
+    "tests/conformance": EMULATOR,
+    "tests/tools": EMULATOR,
+    "tests/infra": CDK,
+}
 """Folder -> the piece that all its tests are in."""
 FIRST: Final = (
     EMULATOR,

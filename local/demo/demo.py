@@ -16,7 +16,7 @@ from .screen import Screen
 from .task_line import TaskLine
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-AIRPORTS: Final = ROOT / "events" / "airports.csv"
+AIRPORTS: Final = ROOT / "tests" / "tools" / "airports.csv"
 
 REQUEST_SECONDS: Final = 30
 """How long one request may take; API Gateway gives up after 29 seconds."""

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
-from infra.bundle import ROOT, bundled
+from infra.bundle import bundled
 from infra.profile import LOCAL
 from infra.tool_discovery import discover
 from local import emulator as emulators
@@ -31,8 +31,9 @@ from tests.integration.support.aws import client_of
 from tests.integration.support.client import Client, accept
 from tests.integration.support.listening import Listen
 from tests.limits import RAISED
+from tests.paths import PLATFORM_TOOLS
 
-TOOLS = ROOT / "functions" / "tools"
+TOOLS = PLATFORM_TOOLS
 WARM_UP, REQUESTS, CREATES = 30, 300, 60
 FOLLOWED, ANSWER_EVERY = 20, 0.25
 """Tasks that one listen follows, and the seconds between two of their beginnings."""
@@ -99,7 +100,7 @@ def measure(stack: LocalStack) -> dict[str, list[float]]:
     """All warm figures."""
     connection = Connection(stack.url)
     arguments = {"monthly": 1, "years": 1, "share_of_stocks": 0.5, "runs": 100}
-    call: dict[str, object] = {"name": "simulate_savings", "arguments": arguments}
+    call: dict[str, object] = {"name": "estimate_savings", "arguments": arguments}
     task = connection.send("tools/call", call)
     get = {"taskId": task["taskId"]}
     warm = {
@@ -107,7 +108,7 @@ def measure(stack: LocalStack) -> dict[str, list[float]]:
         "server/discover": (lambda: connection.send("server/discover"), REQUESTS),
         "tools/list": (lambda: connection.send("tools/list"), REQUESTS),
         "tools/call, within the request": (
-            lambda: connection.send("tools/call", {"name": "greet", "arguments": {"name": "x"}}),
+            lambda: connection.send("tools/call", {"name": "hello", "arguments": {"name": "x"}}),
             REQUESTS,
         ),
         "resources/read": (
@@ -139,7 +140,7 @@ def unknown(stack: LocalStack) -> dict[str, list[float]]:
     """
     connection = Connection(stack.url)
     arguments = {"monthly": 1, "years": 1, "share_of_stocks": 0.5, "runs": 100}
-    call: dict[str, object] = {"name": "simulate_savings", "arguments": arguments}
+    call: dict[str, object] = {"name": "estimate_savings", "arguments": arguments}
     task_id = str(connection.send("tools/call", call)["taskId"])
     while connection.send("tasks/get", {"taskId": task_id})["status"] == "working":
         time.sleep(0.02)
@@ -170,7 +171,7 @@ def push(stack: LocalStack) -> dict[str, list[float]]:
         client = Client(gateway.url)
         task_ids = []
         for _ in range(FOLLOWED):
-            task_ids.append(client.start("simulate_savings", monthly=1, years=1, runs=1000))
+            task_ids.append(client.start("estimate_savings", monthly=1, years=1, runs=1000))
             client.until_asked(task_ids[-1], "answer")
         listen = Listen(client, task_ids)
         with ThreadPoolExecutor(1) as pool:

@@ -13,10 +13,12 @@ import pytest
 from mcp_tasks.registry.catalogue import PACKAGE
 from tests.infra.assembly import Assembly
 from tests.infra.fork import write_fork
-from tests.paths import ROOT
+from tests.paths import PLATFORM_TOOLS, ROOT
 
 CONTEXT = json.loads((ROOT / "cdk.json").read_text())["context"] | {
     "aws:cdk:enable-path-metadata": True,  # as the CDK's CLI sets it
+    "stack": "mcp-tasks",
+    "tools": str(PLATFORM_TOOLS),
 }
 IAM, OPEN = {"auth": "iam"}, {"auth": "none"}
 OAUTH = {"auth": "oauth", "issuer": "https://login.example/tenant/v2.0", "audience": "api://mcp"}
@@ -91,7 +93,7 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Assembly]:
     assert run.returncode == 0, run.stderr
     outcomes = json.loads((folder / "outcomes.json").read_text())
     return {
-        name: Assembly(Path(job["out"]), job["context"].get("stack", "mcp-tasks"), **outcome)
+        name: Assembly(Path(job["out"]), job["context"]["stack"], **outcome)
         for name, job, outcome in zip(JOBS, jobs, outcomes, strict=True)
     }
 

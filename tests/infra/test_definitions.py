@@ -105,8 +105,8 @@ def test_an_execution_does_not_outlive_its_task(on_aws: Assembly, fork: Assembly
     }
     day, hour = 24 * 3600, 3600
     assert seconds == {
-        "mcp-tasks-profile_dataset": 12 * hour,
-        "mcp-tasks-simulate_savings": hour,
+        "mcp-tasks-tally_columns": 12 * hour,
+        "mcp-tasks-estimate_savings": hour,
         "fork-close_books": day,
         "fork-count.words": day,
         "fork-count_words": day,

@@ -15,7 +15,7 @@ from tests.infra.conftest import GIVEN_KEY
 ACCOUNT = "<AWS::AccountId>"
 REGION = "<AWS::Region>"
 BUS = f"arn:<AWS::Partition>:events:{REGION}:{ACCOUNT}:event-bus/mcp-tasks"
-MACHINES = [state_machine(f"mcp-tasks-{name}") for name in ("profile_dataset", "simulate_savings")]
+MACHINES = [state_machine(f"mcp-tasks-{name}") for name in ("tally_columns", "estimate_savings")]
 TABLES = {"kms:Decrypt", "kms:DescribeKey"}
 SENDING = {"kms:Decrypt", "kms:GenerateDataKey"}
 
@@ -94,10 +94,10 @@ USES: dict[str, Grants] = {
     "Sweep/ScheduleRole": {via("sqs"): SENDING},
     "Publish/Role": {via("dynamodb"): TABLES, via("sqs"): SENDING},
     "Deliver/Role": {via("dynamodb"): TABLES, via("sqs"): {"kms:Decrypt"}},
-    "Tools/profile_dataset/Worker/Role": {via("dynamodb"): TABLES, via("s3"): SENDING},
-    "Tools/simulate_savings/Worker/Role": {via("dynamodb"): TABLES, via("s3"): SENDING},
-    "Tools/profile_dataset/StateMachineRole": {context_of(MACHINES[0]): SENDING},
-    "Tools/simulate_savings/StateMachineRole": {context_of(MACHINES[1]): SENDING},
+    "Tools/tally_columns/Worker/Role": {via("dynamodb"): TABLES, via("s3"): SENDING},
+    "Tools/estimate_savings/Worker/Role": {via("dynamodb"): TABLES, via("s3"): SENDING},
+    "Tools/tally_columns/StateMachineRole": {context_of(MACHINES[0]): SENDING},
+    "Tools/estimate_savings/StateMachineRole": {context_of(MACHINES[1]): SENDING},
     "Authorizer/Role": {},
 }
 """What the key adds to each role."""

@@ -16,7 +16,7 @@ from tests.infra.assembly import Assembly, Grants, as_list, state_machine, task_
 from tests.infra.fork import LEGACY_ARN
 
 WRITE_LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
-PROFILE, SAVINGS = "mcp-tasks-profile_dataset", "mcp-tasks-simulate_savings"
+WORKFLOW, FUNCTION = "mcp-tasks-tally_columns", "mcp-tasks-estimate_savings"
 START_AND_ANSWER = {
     "states:StartExecution",
     "states:SendTaskSuccess",
@@ -43,7 +43,7 @@ CALLER = {
     "dynamodb:DeleteItem",
 }
 
-EXECUTIONS = task_executions(PROFILE.replace("profile_dataset", "*"))
+EXECUTIONS = task_executions(WORKFLOW.replace("tally_columns", "*"))
 """Those of tools that were removed included."""
 
 ROLES: dict[str, Grants] = {
@@ -54,8 +54,8 @@ ROLES: dict[str, Grants] = {
         "<Callers/Table.Arn>": CALLER,
         f"{PAYLOADS}*": OBJECTS,
         BUCKET: LISTED,
-        state_machine(PROFILE): START_AND_ANSWER,
-        state_machine(SAVINGS): START_AND_ANSWER,
+        state_machine(WORKFLOW): START_AND_ANSWER,
+        state_machine(FUNCTION): START_AND_ANSWER,
         EXECUTIONS: ASK_AND_STOP,
         STATE_KEY: {"secretsmanager:GetSecretValue"},
     },
@@ -66,8 +66,8 @@ ROLES: dict[str, Grants] = {
         f"{PAYLOADS}*": OBJECTS,
         BUCKET: LISTED,
         "<Sweep/Failed.Arn>": {"sqs:SendMessage"},
-        state_machine(PROFILE): START_AND_ANSWER,
-        state_machine(SAVINGS): START_AND_ANSWER,
+        state_machine(WORKFLOW): START_AND_ANSWER,
+        state_machine(FUNCTION): START_AND_ANSWER,
         EXECUTIONS: ASK_AND_STOP,
     },
     "Sweep/ScheduleRole": {
@@ -107,22 +107,22 @@ ROLES: dict[str, Grants] = {
         BUCKET: LISTED,
         EXECUTIONS: {"states:DescribeExecution"},
     },
-    "Tools/profile_dataset/StateMachineRole": {
+    "Tools/tally_columns/StateMachineRole": {
         "<Ask/Function.Arn>": {"lambda:InvokeFunction"},
-        "<Tools/profile_dataset/Worker/Function.Arn>": {"lambda:InvokeFunction"},
+        "<Tools/tally_columns/Worker/Function.Arn>": {"lambda:InvokeFunction"},
     },
-    "Tools/profile_dataset/Worker/Role": {
-        "<Tools/profile_dataset/Worker/Logs.Arn>": WRITE_LOGS,
-        f"{PAYLOADS}profile_dataset/*": OBJECTS,
+    "Tools/tally_columns/Worker/Role": {
+        "<Tools/tally_columns/Worker/Logs.Arn>": WRITE_LOGS,
+        f"{PAYLOADS}tally_columns/*": OBJECTS,
         "<Tasks/Table.Arn>": {"dynamodb:UpdateItem"},
     },
-    "Tools/simulate_savings/StateMachineRole": {
+    "Tools/estimate_savings/StateMachineRole": {
         "<Ask/Function.Arn>": {"lambda:InvokeFunction"},
-        "<Tools/simulate_savings/Worker/Function.Arn>": {"lambda:InvokeFunction"},
+        "<Tools/estimate_savings/Worker/Function.Arn>": {"lambda:InvokeFunction"},
     },
-    "Tools/simulate_savings/Worker/Role": {
-        "<Tools/simulate_savings/Worker/Logs.Arn>": WRITE_LOGS,
-        f"{PAYLOADS}simulate_savings/*": OBJECTS,
+    "Tools/estimate_savings/Worker/Role": {
+        "<Tools/estimate_savings/Worker/Logs.Arn>": WRITE_LOGS,
+        f"{PAYLOADS}estimate_savings/*": OBJECTS,
         "<Tasks/Table.Arn>": {"dynamodb:UpdateItem"},
     },
 }

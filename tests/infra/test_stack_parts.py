@@ -93,8 +93,8 @@ def test_a_function_has_time_to_answer(on_aws: Assembly) -> None:
         "Publish/Function": 30,
         "Deliver/Function": 5,
         "Sweep/Function": 120,
-        "Tools/profile_dataset/Worker/Function": 65,
-        "Tools/simulate_savings/Worker/Function": 15,
+        "Tools/tally_columns/Worker/Function": 65,
+        "Tools/estimate_savings/Worker/Function": 15,
     }
 
 

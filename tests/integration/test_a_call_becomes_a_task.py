@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import statistics
 import time
 
 from tests.integration.support.client import REVISION, TASKS, Client, accept
 from tests.integration.support.traces import Traces
-from tests.paths import ROOT
-
-AIRPORTS = ROOT / "events" / "airports.csv"
 
 
 def test_the_server_says_what_it_speaks(client: Client) -> None:
@@ -26,46 +21,40 @@ def test_tools_are_listed_in_a_stable_order(client: Client) -> None:
     names = [tool["name"] for tool in first]
     assert names == sorted(names)
     assert first == second
-    assert {"greet", "profile_dataset", "simulate_savings", "legacy_report"} <= set(names)
+    assert {"hello", "tally_columns", "estimate_savings", "legacy_report"} <= set(names)
 
 
 def test_a_sync_tool_answers_within_the_request(client: Client, traces: Traces) -> None:
     before = traces.rows()
-    result = client.call("greet", name="Ada").result
+    result = client.call("hello", name="Ada").result
     assert result["content"] == [{"type": "text", "text": "Hello, Ada!"}]
     assert "taskId" not in result
     assert traces.rows() == before
 
 
-def test_a_real_file_is_profiled(client: Client) -> None:
-    text = AIRPORTS.read_text()
-    task_id = client.start("profile_dataset", csv=text)
+def test_a_workflow_asks_and_returns(client: Client) -> None:
+    text = "city,inhabitants\n" + "".join(
+        f"{'Ulm' if n % 3 else 'Bonn'},{n}\n" for n in range(3000)
+    )
+    task_id = client.start("tally_columns", csv=text)
     key = client.until_asked(task_id, "publish")["publish"]
     request = client.get(task_id)["inputRequests"][key]
     assert request["method"] == "elicitation/create"
-    assert "3376 rows" in request["params"]["message"]
+    assert "3000 rows" in request["params"]["message"]
 
-    client.update(task_id, {key: accept(show_values=True, title="US airports")})
+    client.update(task_id, {key: accept(show_values=True, title="Cities")})
     task = client.end(task_id)
 
     assert task["status"] == "completed"
-    profile = task["result"]["structuredContent"]
-    rows = list(csv.DictReader(text.splitlines()))
-    assert (profile["title"], profile["rows"]) == ("US airports", len(rows))
-    columns = {column["name"]: column for column in profile["columns"]}
-    latitudes = [float(row["latitude"]) for row in rows]
-    assert columns["latitude"]["minimum"] == min(latitudes)
-    assert abs(columns["latitude"]["mean"] - statistics.fmean(latitudes)) < 1e-5
-    assert abs(columns["latitude"]["standard_deviation"] - statistics.pstdev(latitudes)) < 1e-5
-    assert columns["state"]["distinct"] == len({row["state"] for row in rows})
-    assert columns["state"]["most_frequent"][0] == {
-        "value": "AK",
-        "count": sum(row["state"] == "AK" for row in rows),
-    }
+    tally = task["result"]["structuredContent"]
+    assert (tally["title"], tally["rows"]) == ("Cities", 3000)
+    cities, inhabitants = tally["columns"]
+    assert cities["most_frequent"][0] == {"value": "Ulm", "count": 2000}
+    assert inhabitants["distinct"] == 3000
 
 
 def test_a_declined_question_hides_the_values(client: Client) -> None:
-    task_id = client.start("profile_dataset", csv="colour,n\nred,1\nred,2\n")
+    task_id = client.start("tally_columns", csv="colour,n\nred,1\nred,2\n")
     key = client.until_asked(task_id, "publish")["publish"]
     client.update(task_id, {key: {"action": "decline"}})
     columns = client.end(task_id)["result"]["structuredContent"]["columns"]
@@ -73,10 +62,10 @@ def test_a_declined_question_hides_the_values(client: Client) -> None:
 
 
 def test_a_function_reports_asks_and_returns(client: Client) -> None:
-    task_id = client.start("simulate_savings", monthly=100, years=10, runs=50_000)
+    task_id = client.start("estimate_savings", monthly=100, years=10, runs=50_000)
     key = client.until_asked(task_id, "answer")["answer"]
     client.update(task_id, {key: accept(share_of_stocks=0.25)})
-    reported = client.until(task_id, lambda task: "simulated" in task.get("statusMessage", ""))
+    reported = client.until(task_id, lambda task: "estimated" in task.get("statusMessage", ""))
     assert reported["status"] == "working"
     task = client.end(task_id)
     assert task["status"] == "completed"
@@ -93,20 +82,20 @@ def test_an_optional_tool_runs_within_the_request_of_a_client_without_tasks(
     plain_client: Client, traces: Traces
 ) -> None:
     before = traces.rows()
-    result = plain_client.call("simulate_savings", monthly=1, years=1, share_of_stocks=0).result
+    result = plain_client.call("estimate_savings", monthly=1, years=1, share_of_stocks=0).result
     assert result["resultType"] == "complete"
     assert result["structuredContent"]["paid_in"] == 12
     assert traces.rows() == before
 
 
 def test_a_required_tool_is_refused_to_a_client_without_tasks(plain_client: Client) -> None:
-    answer = plain_client.call("profile_dataset", csv="a\n1\n")
+    answer = plain_client.call("tally_columns", csv="a\n1\n")
     assert (answer.status, answer.error["code"]) == (400, -32021)
     assert answer.error["data"]["requiredCapabilities"] == {"extensions": {TASKS: {}}}
 
 
 def test_a_question_within_the_request_needs_a_client_with_tasks(plain_client: Client) -> None:
-    answer = plain_client.call("simulate_savings", monthly=1, years=1)
+    answer = plain_client.call("estimate_savings", monthly=1, years=1)
     assert (answer.status, answer.error["code"]) == (400, -32021)
 
 

@@ -18,7 +18,7 @@ META = {
 HEADERS = {
     "MCP-Protocol-Version": REVISION,
     "Mcp-Method": "tools/call",
-    "Mcp-Name": "simulate_savings",
+    "Mcp-Name": "estimate_savings",
 }
 ARGUMENTS = {"monthly": 100, "years": 10, "share_of_stocks": 0.5}
 
@@ -29,7 +29,7 @@ def call(**changes: Any) -> dict[str, Any]:
         "jsonrpc": "2.0",
         "id": 7,
         "method": "tools/call",
-        "params": {"name": "simulate_savings", "arguments": ARGUMENTS, "_meta": META},
+        "params": {"name": "estimate_savings", "arguments": ARGUMENTS, "_meta": META},
         **changes,
     }
     return {key: value for key, value in message.items() if value is not ...}
@@ -46,7 +46,7 @@ def call_with_meta(**changes: Any) -> dict[str, Any]:
         }.items()
         if value is not ...
     }
-    params = {"name": "simulate_savings", "arguments": ARGUMENTS, "_meta": meta}
+    params = {"name": "estimate_savings", "arguments": ARGUMENTS, "_meta": meta}
     return call(params=params)
 
 
@@ -77,15 +77,15 @@ BODIES: list[tuple[str, bytes | object, int, int]] = [
     ("a response", {"jsonrpc": "2.0", "id": 1, "result": {}}, 400, -32600),
     ("params that are a list", call(params=[]), 400, -32600),
     ("no params", call(params=...), 400, -32602),
-    ("no _meta", call(params={"name": "greet"}), 400, -32602),
-    ("a _meta that is a list", call(params={"name": "greet", "_meta": []}), 400, -32602),
+    ("no _meta", call(params={"name": "hello"}), 400, -32602),
+    ("a _meta that is a list", call(params={"name": "hello", "_meta": []}), 400, -32602),
     ("no revision", call_with_meta(protocolVersion=...), 400, -32602),
     ("a revision that is a number", call_with_meta(protocolVersion=20260728), 400, -32602),
     ("no capabilities", call_with_meta(clientCapabilities=...), 400, -32602),
     ("capabilities that are a list", call_with_meta(clientCapabilities=[]), 400, -32602),
     ("a revision unlike the header's", call_with_meta(protocolVersion="2025-11-25"), 400, -32020),
     ("a method unlike the header's", call(method="tools/list"), 400, -32020),
-    ("a name unlike the header's", call(params={"name": "greet", "_meta": META}), 400, -32020),
+    ("a name unlike the header's", call(params={"name": "hello", "_meta": META}), 400, -32020),
     ("more than 1 MB", b'"' + b"x" * 1_100_000 + b'"', 413, -32600),
 ]
 
@@ -109,7 +109,7 @@ def test_a_bad_body_is_refused(
         {"Mcp-Method": "tools/list"},
         {"Mcp-Method": "Tools/Call"},
         {"Mcp-Name": None},
-        {"Mcp-Name": "Simulate_savings"},
+        {"Mcp-Name": "Estimate_savings"},
         {"Mcp-Name": "=?base64?????=?="},
     ],
     ids=str,
@@ -117,14 +117,14 @@ def test_a_bad_body_is_refused(
 def test_headers_that_differ_from_the_body_are_refused(
     client: Client, headers: dict[str, str | None]
 ) -> None:
-    params = {"name": "simulate_savings", "arguments": ARGUMENTS}
+    params = {"name": "estimate_savings", "arguments": ARGUMENTS}
     answer = client.request("tools/call", params, headers)
     assert (answer.status, answer.error["code"]) == (400, -32020)
 
 
 def test_an_encoded_name_is_decoded_before_it_is_compared(client: Client) -> None:
-    headers = {"Mcp-Name": "=?base64?Z3JlZXQ=?="}
-    answer = client.request("tools/call", {"name": "greet", "arguments": {"name": "x"}}, headers)
+    headers = {"Mcp-Name": "=?base64?aGVsbG8=?="}
+    answer = client.request("tools/call", {"name": "hello", "arguments": {"name": "x"}}, headers)
     assert answer.status == 200
 
 
@@ -195,14 +195,14 @@ def test_arguments_that_break_the_schema_are_a_result_that_names_the_field(
     client: Client, arguments: dict[str, Any], field: str
 ) -> None:
     """tools.mdx, "Error Handling": a model can mend these, so it gets to see them."""
-    result = client.call("simulate_savings", **arguments).result
+    result = client.call("estimate_savings", **arguments).result
     assert (result["resultType"], result["isError"]) == ("complete", True)
     assert field in result["content"][0]["text"]
 
 
 @pytest.mark.parametrize("arguments", [[], "x", 1, None], ids=str)
 def test_arguments_that_are_no_object_are_malformed(client: Client, arguments: object) -> None:
-    params = {"name": "simulate_savings", "arguments": arguments}
+    params = {"name": "estimate_savings", "arguments": arguments}
     answer = client.request("tools/call", params)
     assert (answer.status, answer.error["code"]) == (400, -32602)
 

@@ -59,15 +59,15 @@ each_era = pytest.mark.parametrize("mode", [MODERN, HANDSHAKE, "auto"])
 def test_tools_are_listed_and_called(stack: LocalStack, mode: str) -> None:
     async def use(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert {"greet", "narrate", "survey"} <= set(tools)
-        result = await client.call_tool("greet", {"name": "Ada"})
+        assert {"hello", "narrate", "survey"} <= set(tools)
+        result = await client.call_tool("hello", {"name": "Ada"})
         assert result.content == [types.TextContent(type="text", text="Hello, Ada!")]
         # The schema of the result is checked by the SDK.
         savings = {"monthly": 100, "years": 10, "share_of_stocks": 0.5, "runs": 200}
-        result = await client.call_tool("simulate_savings", savings)
+        result = await client.call_tool("estimate_savings", savings)
         assert result.structured_content
         assert result.structured_content["paid_in"] == 12000
-        refused = await client.call_tool("greet", {"name": 5})
+        refused = await client.call_tool("hello", {"name": 5})
         assert refused.is_error
 
     with_client(stack, mode, use)
@@ -161,11 +161,11 @@ def test_the_client_drives_the_rounds_of_a_request(stack: LocalStack, mode: str)
 def test_an_older_client_is_told_what_needs_a_newer_one(stack: LocalStack) -> None:
     async def use(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        needs_task = tools["profile_dataset"].execution
+        needs_task = tools["tally_columns"].execution
         assert needs_task is not None
         assert needs_task.task_support == "required"
-        for tool, code in [("profile_dataset", -32601), ("survey", -32600)]:
-            arguments = {"csv": "a\n1\n"} if tool == "profile_dataset" else {}
+        for tool, code in [("tally_columns", -32601), ("survey", -32600)]:
+            arguments = {"csv": "a\n1\n"} if tool == "tally_columns" else {}
             with pytest.raises(MCPError, match="2026-07-28") as caught:
                 await client.call_tool(tool, arguments)
             assert caught.value.error.code == code

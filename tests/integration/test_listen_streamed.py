@@ -69,7 +69,7 @@ def test_progress_of_a_call_within_the_request_arrives_as_it_happens(streaming: 
     """The streamed carrier serves every method, not the listens alone."""
     plain = Client(streaming.url, {})
     arguments = {"monthly": 1, "years": 20, "share_of_stocks": 0.5, "runs": 20_000}
-    params = {"name": "simulate_savings", "arguments": arguments}
+    params = {"name": "estimate_savings", "arguments": arguments}
     body, headers = plain.compose("tools/call", params, meta={"progressToken": "p"})
     *progress, result = Stream(plain.url, body, headers)
     assert [heard.message["method"] for heard in progress] == ["notifications/progress"] * 10

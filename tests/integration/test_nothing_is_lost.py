@@ -23,7 +23,7 @@ START = """
 import signal, sys
 from tests.integration.support.client import Client
 client = Client(sys.argv[1])
-print(client.start("profile_dataset", csv=sys.stdin.read(), chunk_rows=100), flush=True)
+print(client.start("tally_columns", csv=sys.stdin.read(), chunk_rows=100), flush=True)
 signal.pause()
 """
 
@@ -68,20 +68,20 @@ def restart_api(stack: LocalStack, aws: object) -> None:
 
 
 def finish(client: Client, task_id: str) -> dict[str, object]:
-    """Answer what the profile asks, and return the profile."""
+    """Answer what the tally asks, and return the tally."""
     key = client.until_asked(task_id, "publish")["publish"]
     client.update(task_id, {key: accept(show_values=True)})
     task = client.end(task_id)
     assert task["status"] == "completed"
-    profile: dict[str, object] = task["result"]["structuredContent"]
-    return profile
+    tally: dict[str, object] = task["result"]["structuredContent"]
+    return tally
 
 
 @pytest.fixture(scope="module")
 def expected(stack: LocalStack) -> dict[str, object]:
-    """The profile as an undisturbed client gets it."""
+    """The tally as an undisturbed client gets it."""
     client = Client(stack.url)
-    return finish(client, client.start("profile_dataset", csv=CSV, chunk_rows=100))
+    return finish(client, client.start("tally_columns", csv=CSV, chunk_rows=100))
 
 
 def test_a_killed_clients_task_is_finished_by_another(
@@ -109,7 +109,7 @@ def test_restarting_the_api_loses_nothing(
     stack: LocalStack, aws: object, client: Client, expected: dict[str, object], moment: str
 ) -> None:
     """Before the first poll, between two, while the client is asked, after it answered."""
-    task_id = client.start("profile_dataset", csv=CSV, chunk_rows=100)
+    task_id = client.start("tally_columns", csv=CSV, chunk_rows=100)
     if moment == "created":
         restart_api(stack, aws)
     if moment == "working":
@@ -129,7 +129,7 @@ def test_killing_every_idle_worker_loses_nothing(
     emulator: Emulator, client: Client, expected: dict[str, object]
 ) -> None:
     """While a task waits for its answer no function runs: nothing is lost with all of them."""
-    task_id = client.start("profile_dataset", csv=CSV, chunk_rows=100)
+    task_id = client.start("tally_columns", csv=CSV, chunk_rows=100)
     client.until_asked(task_id, "publish")
     assert kill_workers(emulator) > 0
     # The emulator notices a dead worker by the request that fails on it; a client polls on.

@@ -35,7 +35,7 @@ def call(stack: LocalStack, tool: str, mode: str, **arguments: Any) -> types.Cal
 
 @pytest.mark.parametrize("mode", ["auto", "2026-07-28"])
 def test_a_task_is_driven_to_its_result(stack: LocalStack, mode: str) -> None:
-    result = call(stack, "simulate_savings", mode, monthly=100, years=10, runs=200)
+    result = call(stack, "estimate_savings", mode, monthly=100, years=10, runs=200)
     assert not result.is_error
     assert result.structured_content
     assert result.structured_content["paid_in"] == 12000

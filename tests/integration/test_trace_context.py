@@ -37,8 +37,8 @@ def lines(aws: Any, task_id: str, message: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
-        ("simulate_savings", {"monthly": 1, "years": 1, "share_of_stocks": 1}),
-        ("profile_dataset", {"csv": CSV}),
+        ("estimate_savings", {"monthly": 1, "years": 1, "share_of_stocks": 1}),
+        ("tally_columns", {"csv": CSV}),
     ],
 )
 def test_trace_context_reaches_all_parts(
@@ -63,14 +63,14 @@ def test_trace_context_reaches_all_parts(
 def test_a_workflow_that_is_not_traced_gets_the_arguments_and_the_version(
     client: Client, traces: Traces
 ) -> None:
-    task_id = client.start("profile_dataset", csv=CSV)
+    task_id = client.start("tally_columns", csv=CSV)
     assert traces.execution_input(task_id) == {"csv": CSV, "_meta": {"schema": 2}}
     client.cancel(task_id)
 
 
 def test_malformed_trace_context_is_dropped(client: Client, traces: Traces) -> None:
     broken = {**TRACE, "traceparent": "00-nonsense-01", "baggage": "a\nb"}
-    call = {"name": "profile_dataset", "arguments": {"csv": CSV}}
+    call = {"name": "tally_columns", "arguments": {"csv": CSV}}
     task_id = client.request("tools/call", call, meta=broken).result["taskId"]
     assert traces.execution_input(task_id) == {"csv": CSV, "_meta": {"schema": 2}}
     client.cancel(task_id)

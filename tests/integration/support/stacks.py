@@ -16,6 +16,7 @@ from tests.integration.support.issuer import AUDIENCE, Issuer
 from tests.integration.support.legacy import create_legacy_report
 from tests.integration.support.redeploy import Redeployed, redeployed
 from tests.limits import RAISED
+from tests.paths import PLATFORM_TOOLS
 
 INTEGRATION: Final = Path(__file__).parents[1]
 AT_ONCE: Final = 2
@@ -31,10 +32,10 @@ def _conformance(emulator: Emulator, issuer: Issuer) -> LocalStack:
     return deploy(emulator, tools, "mcp-conformance", {"cell": "c2", **RAISED})
 
 
-def _sample(emulator: Emulator, issuer: Issuer) -> LocalStack:
+def _platform(emulator: Emulator, issuer: Issuer) -> LocalStack:
     aws = client_of(emulator)
     create_legacy_report(aws("stepfunctions"), aws("iam"))
-    tools = _merged("tools", ROOT / "functions" / "tools", INTEGRATION / "tools")
+    tools = _merged("tools", PLATFORM_TOOLS, INTEGRATION / "tools")
     return deploy(emulator, tools, "mcp-test", RAISED)
 
 
@@ -50,6 +51,10 @@ def _guarded(emulator: Emulator, issuer: Issuer) -> LocalStack:
     return deploy(emulator, tools, "mcp-guarded", {"cell": "c3", **access})
 
 
+def _repository_s(emulator: Emulator, issuer: Issuer) -> LocalStack:
+    return deploy(emulator, ROOT / "functions" / "tools", "mcp-tools", {"cell": "c5", **RAISED})
+
+
 def _redeployed(emulator: Emulator, issuer: Issuer) -> Redeployed:
     return redeployed(emulator)
 
@@ -63,11 +68,12 @@ def _merged(name: str, *folders: Path) -> Path:
 
 
 DEPLOYED: Final[dict[str, Callable[[Emulator, Issuer], LocalStack | Redeployed]]] = {
-    "stack": _sample,
+    "stack": _platform,
     "guarded": _guarded,
     "redeployed": _redeployed,
     "conformance_stack": _conformance,
     "chaotic": _chaotic,
+    "tools_stack": _repository_s,
 }
 """By the fixture that gives it, in the order in which they are needed."""
 

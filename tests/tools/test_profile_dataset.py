@@ -9,6 +9,7 @@ import statistics
 from collections import Counter
 from functools import reduce
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -17,7 +18,6 @@ from hypothesis import strategies as st
 
 from mcp_tasks import TaskContext, ToolError
 from mcp_tasks.registry.schema import object_schema
-from tests.paths import ROOT
 from tools.profile_dataset import Arguments, profile_dataset
 from tools.profile_dataset.profile import (
     MAX_COUNTED,
@@ -30,7 +30,7 @@ from tools.profile_dataset.profile import (
 )
 from tools.profile_dataset.steps import MERGED_CHARACTERS, Chunk, merge, profile, publish, split
 
-AIRPORTS: Final = ROOT / "events" / "airports.csv"
+AIRPORTS: Final = Path(__file__).with_name("airports.csv")
 EXECUTION_LIMIT: Final = 256 * 1024
 """What Step Functions passes between states."""
 K: Final = 16
