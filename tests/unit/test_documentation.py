@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,14 +34,13 @@ ANSWERS: Final[dict[str, dict[str, Any]]] = {
 
 
 @pytest.fixture
-def shown(tmp_path: Path) -> Iterator[Catalogue]:
+def shown(tmp_path: Path) -> Catalogue:
     """All tools that the pages show, put into a tools folder as they stand."""
     for page in (README, ROOT / "docs" / "asking.md", ROOT / "docs" / "tools.md"):
         for number, code in enumerate(python_of(page)):
             if "@tool" in code or "@resource" in code:
                 (tmp_path / f"{page.stem}_{number}.py".lower()).write_text(code)
-    yield Catalogue.discover(tmp_path)
-    Catalogue.discover(ROOT / "functions" / "tools")  # `tools` is the repository's again
+    return Catalogue.discover(tmp_path)
 
 
 def python_of(page: Path) -> list[str]:

@@ -24,12 +24,12 @@ import pytest
 from mcp_tasks.authorization.jwks import KeysUnavailable
 from mcp_tasks.registry.catalogue import FILE_NAME, Catalogue
 from tests.integration.support.issuer import AUDIENCE, Issuer, Signer
-from tests.paths import ROOT
+from tests.paths import PLATFORM_TOOLS, ROOT
 from tests.unit.support.cloud import Context
 
 EVENTS: Final = ROOT / "events"
 METADATA: Final = "https://mcp.example/.well-known/oauth-protected-resource/mcp"
-PLAIN_TOOL: Final = "greet"
+PLAIN_TOOL: Final = "hello"
 GUARDED: Final = "transfer.money"
 GUARDED_SCOPES: Final = ("money:read", "base", "money:move")
 ODD: Final = "geld überweisen"
@@ -48,13 +48,13 @@ def issuer() -> Iterator[Issuer]:
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle's catalogue: a tool without scopes, one with, and one whose name is encoded."""
     folder = tmp_path_factory.mktemp("bundle")
-    (greet,) = (
+    (plain,) = (
         entry
-        for entry in Catalogue.discover(ROOT / "functions" / "tools").tools.values()
+        for entry in Catalogue.discover(PLATFORM_TOOLS).tools.values()
         if entry.name == PLAIN_TOOL
     )
-    guarded = [replace(greet, name=name, scopes=GUARDED_SCOPES) for name in (GUARDED, ODD)]
-    Catalogue([greet, *guarded]).write(folder / FILE_NAME)
+    guarded = [replace(plain, name=name, scopes=GUARDED_SCOPES) for name in (GUARDED, ODD)]
+    Catalogue([plain, *guarded]).write(folder / FILE_NAME)
     return folder
 
 
