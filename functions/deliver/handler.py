@@ -1,4 +1,7 @@
-"""Puts every change of a task into the mailboxes that follow it; a queue brings it from the bus."""
+"""Puts every change of a task into the mailboxes of its subscriptions.
+
+The events come from the event bus through an SQS queue.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +32,18 @@ processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Deliver a batch of events; the queue brings those again that failed."""
+    """Deliver a batch of events. SQS repeats those that failed."""
     return process_partial_response(event, deliver, processor, context)
 
 
 def deliver(record: SQSRecord) -> None:
-    """Deliver one event."""
+    """Deliver one event. Raises what reading the event or writing to DynamoDB raises."""
     try:
         change = read_change(json.loads(record.body)["detail"])
-        letters = deployment.mailboxes.deliver(change, change.detail(), now_ms())
+        mailboxes = deployment.mailboxes.deliver(change, change.detail(), now_ms())
     except Exception as error:
-        logger.error("not delivered", error=type(error).__name__)
+        logger.error("change could not be delivered", error=type(error).__name__)
         raise
-    logger.info("delivered", task_id=change.task_id, revision=change.revision, letters=letters)
+    logger.info(
+        "change delivered", task_id=change.task_id, revision=change.revision, mailboxes=mailboxes
+    )

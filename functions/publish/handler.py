@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools import Logger
 
 from mcp_tasks.deployment import Deployment
-from mcp_tasks.notifications.changes import published
+from mcp_tasks.notifications.changes import changes_to_publish
 from mcp_tasks.server.methods.task_wire_format import detailed_task
 
 if TYPE_CHECKING:
@@ -25,5 +25,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
     When it fails, Lambda repeats the batch in halves. Lambda sends a task's next record only after
     this one has succeeded, so a task's changes are published in order.
     """
-    count = deployment.event_bus.publish(published(event["Records"], detailed_task))
+    count = deployment.event_bus.publish(changes_to_publish(event["Records"], detailed_task))
     logger.info("changes published", changes=count, records=len(event["Records"]))

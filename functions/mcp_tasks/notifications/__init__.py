@@ -1,8 +1,8 @@
-"""How a change of a task reaches those who follow it, without anybody polling.
+"""How a change of a task reaches its subscribers without polling.
 
     table stream -> publish -> event bus -> queue -> deliver -> mailboxes -> subscriptions/listen
 
-`changes` reads and writes what travels, `bus` puts it where any EventBridge rule finds it,
-`mailboxes` keeps it for each listen, `order` passes it on in order and once, and `following` is
-the listen itself, apart from the wire.
+`changes` writes and reads a change as an event. `event_bus` publishes it, so that any EventBridge
+rule can match it. `mailboxes` keeps it for each subscription. `subscription` reads its mailbox, and
+puts the changes in order with `reorder_buffer`.
 """

@@ -1,8 +1,8 @@
-"""One change of a task, as it travels: the params of `notifications/tasks` (tasks.md, "Task Status
-Notifications"), that is the task as `tasks/get` gave it at that moment.
+"""One change of a task, as an event carries it: the params of `notifications/tasks` (tasks.md,
+"Task Status Notifications"), which are the task as `tasks/get` returned it at that moment.
 
-Two members of `_meta` are added on the way, and are not for clients: the task's revision, by which
-changes are put in order, and the names of members that were too large to travel.
+An event has two more members in `_meta`, which clients do not get: the task's revision, by which
+changes are put in order, and the names of the members that were too large for an event.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ..tasks.task_item import revision_of, task_of
 REVISION: Final = "mcp-tasks/revision"
 LEFT_OUT: Final = "mcp-tasks/leftOut"
 
-MAX_BYTES: Final = 240_000
-"""Of an event's detail. EventBridge takes 256 KB, with what it adds itself; so does SQS."""
+MAX_DETAIL_BYTES: Final = 240_000
+"""Of an event's detail. EventBridge and SQS take 256 KB, with what EventBridge adds itself."""
 
-LARGE: Final = ("result", "inputRequests", "error", "statusMessage")
-"""What is left out of a detail that is too large, the first of these first."""
+OMITTED_FIRST: Final = ("result", "inputRequests", "error", "statusMessage")
+"""The members that are left out of a detail that is too large, in this order."""
 
-Shape = Callable[[Task, int], dict[str, Any]]
-"""Makes a task the params of its notification, at a time in milliseconds."""
+WireFormat = Callable[[Task, int], dict[str, Any]]
+"""A function that makes the params of a task's notification, at a time in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +39,24 @@ class Change:
     params: dict[str, Any]
     """The notification's params, without `_meta`."""
     left_out: tuple[str, ...] = ()
-    """The members of `params` that did not fit."""
+    """The names of the members that were too large for an event."""
 
     @property
     def terminal(self) -> bool:
-        """Whether the task is over."""
+        """Whether the task is completed, failed or cancelled."""
         return Status(self.params["status"]).terminal
 
     def detail(self) -> str:
-        """The change as an event's detail, which `read_change` reads."""
+        """The change as an event's detail (JSON), which `read_change` reads."""
         about: dict[str, Any] = {REVISION: self.revision}
         if self.left_out:
             about[LEFT_OUT] = list(self.left_out)
         return json.dumps({**self.params, RESERVED: about}, separators=(",", ":"))
 
 
-def change_to(task: Task, at: int, shape: Shape) -> Change:
-    """The change that led to a task as it is; a result that is kept elsewhere is left out."""
-    params = shape(task, at)
+def change_to(task: Task, at: int, wire_format: WireFormat) -> Change:
+    """The change that led to a task's current state. A result that is stored in S3 is left out."""
+    params = wire_format(task, at)
     if task.result is None and task.result_payload is not None:
         params.pop("result", None)
         return Change(task.task_id, task.revision, params, ("result",))
@@ -66,7 +66,7 @@ def change_to(task: Task, at: int, shape: Shape) -> Change:
 def read_change(detail: Mapping[str, Any]) -> Change:
     """Read an event's detail.
 
-    Raises KeyError, TypeError or ValueError for one that `Change.detail` did not write.
+    Raises KeyError, TypeError or ValueError for a detail that `Change.detail` did not write.
     """
     about = detail[RESERVED]
     return Change(
@@ -77,11 +77,13 @@ def read_change(detail: Mapping[str, Any]) -> Change:
     )
 
 
-def published(records: Iterable[Mapping[str, Any]], shape: Shape) -> Iterator[tuple[Task, Change]]:
-    """The changes among a table stream's records, in their order (DynamoDB developer guide, "Change
-    data capture for DynamoDB Streams").
+def changes_to_publish(
+    records: Iterable[Mapping[str, Any]], wire_format: WireFormat
+) -> Iterator[tuple[Task, Change]]:
+    """The changes among the records of the table's stream, in their order (DynamoDB developer
+    guide, "Change data capture for DynamoDB Streams").
 
-    A write that clients cannot see, and a row's removal, is none.
+    The removal of a row, and a write that clients cannot see, are no changes.
     """
     for record in records:
         images = record["dynamodb"]
@@ -89,14 +91,14 @@ def published(records: Iterable[Mapping[str, Any]], shape: Shape) -> Iterator[tu
         if new is None or (old is not None and revision_of(new) == revision_of(old)):
             continue
         task = task_of(new)
-        yield task, fitting(change_to(task, task.last_updated_at, shape))
+        yield task, fit_to_event(change_to(task, task.last_updated_at, wire_format))
 
 
-def fitting(change: Change) -> Change:
-    """The change without what makes it too large for an event."""
+def fit_to_event(change: Change) -> Change:
+    """The change without the members that make it too large for an event."""
     params, left_out = dict(change.params), list(change.left_out)
-    for member in LARGE:
-        if len(json.dumps(params, separators=(",", ":"))) <= MAX_BYTES:
+    for member in OMITTED_FIRST:
+        if len(json.dumps(params, separators=(",", ":"))) <= MAX_DETAIL_BYTES:
             break
         if params.pop(member, None) is not None:
             left_out.append(member)

@@ -1,4 +1,6 @@
-"""The stack's event bus, where every change of every task is heard by whoever has a rule for it.
+"""The stack's event bus, to which every change of every task is published.
+
+Any EventBridge rule on the bus can match the events.
 
 Source: EventBridge API reference, "PutEvents"; user guide, "Handling failures with PutEvents".
 """
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..tasks.task import Task
 from ..workflows.executions import execution_arn
-from .changes import MAX_BYTES, Change
+from .changes import MAX_DETAIL_BYTES, Change
 
 if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
@@ -21,28 +23,28 @@ SOURCE: Final = "mcp.tasks"
 DETAIL_TYPE: Final = "notifications/tasks"
 
 MAX_ENTRIES: Final = 10
-"""Of one call to PutEvents."""
+"""Of one call of PutEvents."""
 
 
 class NotPublished(Exception):
-    """EventBridge did not take all of a call's events; the message is its error codes."""
+    """EventBridge did not take all events of a call. The message has its error codes."""
 
 
 class EventBus:
-    """Puts changes onto the bus, those of one task in their order."""
+    """Publishes changes, those of one task in their order."""
 
     def __init__(self, client: EventBridgeClient, name: str) -> None:
         self._client = client
         self._name = name
 
     def publish(self, changes: Iterable[tuple[Task, Change]]) -> int:
-        """Put every change onto the bus, and return how many there were.
+        """Publish every change, and return how many there were.
 
-        Raises NotPublished when some were not taken. Those before them were; all are to be
-        published again, so an event comes at least once.
+        Raises NotPublished when EventBridge did not take some of them. It took those before. The
+        stream repeats all of them, so an event comes at least once.
         """
         count = 0
-        for entries in _calls(self._entry(task, change) for task, change in changes):
+        for entries in _batches(self._entry(task, change) for task, change in changes):
             response = self._client.put_events(Entries=entries)
             if response["FailedEntryCount"]:
                 codes = {e["ErrorCode"] for e in response["Entries"] if "ErrorCode" in e}
@@ -56,32 +58,33 @@ class EventBus:
             "Source": SOURCE,
             "DetailType": DETAIL_TYPE,
             "Detail": change.detail(),
-            # Which tool it is, and in which account and region, for rules that want to know.
+            # A rule can match the tool, the account and the region.
             "Resources": [execution_arn(task.state_machine_arn, task.task_id)],
             "Time": datetime.fromtimestamp(task.last_updated_at / 1000, UTC),
         }
 
 
-def _calls(
+def _batches(
     entries: Iterable[PutEventsRequestEntryTypeDef],
 ) -> Iterator[list[PutEventsRequestEntryTypeDef]]:
-    """Entries in calls of their own order, no two of one task in the same call.
+    """Split the entries into calls of PutEvents, no two entries of one task in the same call.
 
-    Of one call, EventBridge may take a later entry and refuse an earlier one.
+    EventBridge may refuse an entry and take a later one of the same call.
     """
-    call: list[PutEventsRequestEntryTypeDef] = []
+    batch: list[PutEventsRequestEntryTypeDef] = []
     tasks: set[str] = set()
     size = 0
     for entry in entries:
         (task,), length = entry["Resources"], _size(entry)
-        if call and (task in tasks or len(call) == MAX_ENTRIES or size + length > MAX_BYTES):
-            yield call
-            call, tasks, size = [], set(), 0
-        call.append(entry)
+        full = len(batch) == MAX_ENTRIES or size + length > MAX_DETAIL_BYTES
+        if batch and (full or task in tasks):
+            yield batch
+            batch, tasks, size = [], set(), 0
+        batch.append(entry)
         tasks.add(task)
         size += length
-    if call:
-        yield call
+    if batch:
+        yield batch
 
 
 def _size(entry: Mapping[str, Any]) -> int:

@@ -1,12 +1,14 @@
-"""What waits for each listen, in a DynamoDB table of its own.
+"""The mailboxes of subscriptions: what is kept for each of them, in a DynamoDB table of its own.
 
-    pk             sk                     what it is
-    task#<id>      <mailbox>              a mailbox follows a task, until a time
-    mailbox#<id>   <task>#<revision>      a change that waits to be told
-    owner#<hash>   <mailbox>              a mailbox that was left, for the same client's next listen
+    pk            sk                  attributes                what it is
+    task#<id>     <mailbox>           receivesUntil             a mailbox that gets a task's changes
+    mailbox#<id>  <task>#<revision>   detail, arrivedAt         an entry: a change to be delivered
+    owner#<hash>  <mailbox>           delivered, receivesUntil, a released mailbox, for the next
+                                      reusableUntil             subscription of the same client
 
-A listen asks for its mailbox alone, however many tasks it follows. Everything here lives for
-minutes; DynamoDB removes what is over in its own time, so every reader looks at the times itself.
+A subscription reads only its mailbox, however many tasks it is for. Items live for minutes.
+DynamoDB removes them some time after `expiresAt` (seconds), so readers check the other times
+(milliseconds) themselves.
 """
 
 from __future__ import annotations
@@ -25,23 +27,23 @@ from .changes import Change, read_change
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-BATCH: Final = 25
-"""Writes of one call (DynamoDB API reference, "BatchWriteItem")."""
+MAX_BATCH_WRITES: Final = 25
+"""Of one call (DynamoDB API reference, "BatchWriteItem")."""
 
-WRITE_ATTEMPTS: Final = 6
-"""How often a batch is repeated for the writes that DynamoDB did not take."""
+MAX_WRITE_ATTEMPTS: Final = 6
+"""How often a batch is sent while DynamoDB takes none of its writes, or only some."""
 
-LINGER_MS: Final = 60_000
-"""How long a mailbox that was left goes on collecting, for the next listen of its client."""
+REUSABLE_MS: Final = 60_000
+"""How long a released mailbox goes on receiving, for the next subscription of its client."""
 
-SLACK_MS: Final = 60_000
-"""How much longer a mailbox follows its tasks than it has to, so that not every listen of a chain
-writes all of that again."""
+EXTRA_RECEIVE_MS: Final = 60_000
+"""How much longer than necessary a mailbox receives. A client subscribes again and again, and not
+every one of its subscriptions has to write all `task#` items again."""
 
 
 @dataclass(frozen=True, slots=True)
 class MailboxEntry:
-    """A change in a mailbox."""
+    """A change in a mailbox, under its sort key."""
 
     key: str
     change: Change
@@ -51,12 +53,13 @@ class MailboxEntry:
 
 @dataclass(slots=True)
 class Mailbox:
-    """Where the changes of some tasks go until a time, in milliseconds."""
+    """What collects the changes of some tasks for one subscription."""
 
     id: str
-    follows_until: int = 0
-    told: dict[str, int] = field(default_factory=dict)
-    """What its client knows: the last revision of each task that it was told."""
+    receives_until: int = 0
+    """Milliseconds since the epoch."""
+    delivered: dict[str, int] = field(default_factory=dict)
+    """The last revision of each task that its client was sent."""
 
 
 class Mailboxes:
@@ -69,90 +72,94 @@ class Mailboxes:
     def open(self, owner: str, task_ids: Collection[str], until: int, now: int) -> Mailbox:
         """A mailbox that receives every change of these tasks from now on, until a time.
 
-        One that the same owner left a moment ago for any of these tasks, with what came since; or
-        else a new one. `owner` is a hash of who is listening.
+        It is one that the same owner released a moment ago and that has any of these tasks, with
+        the changes since then; or else a new one. `owner` is a hash of the client.
         """
         mailbox = self._take_over(owner, task_ids, now) or Mailbox(secrets.token_hex(16))
-        # What is not asked for any more is not followed any more, and begins anew if it comes back.
-        mailbox.told = {t: mailbox.told[t] for t in task_ids if t in mailbox.told}
-        added = [task_id for task_id in task_ids if task_id not in mailbox.told]
-        if mailbox.follows_until < until + LINGER_MS:
-            mailbox.follows_until = until + LINGER_MS + SLACK_MS
+        # The other tasks of the mailbox are forgotten, and begin anew in a later subscription.
+        mailbox.delivered = {t: mailbox.delivered[t] for t in task_ids if t in mailbox.delivered}
+        added = [task_id for task_id in task_ids if task_id not in mailbox.delivered]
+        if mailbox.receives_until < until + REUSABLE_MS:
+            mailbox.receives_until = until + REUSABLE_MS + EXTRA_RECEIVE_MS
             added = list(task_ids)
         self._write(
             _put(
                 pk=f"task#{task_id}",
                 sk=mailbox.id,
-                until=mailbox.follows_until,
-                expiresAt=_seconds(mailbox.follows_until),
+                receivesUntil=mailbox.receives_until,
+                expiresAt=_expires_at(mailbox.receives_until),
             )
             for task_id in added
         )
         return mailbox
 
-    def leave(self, owner: str, mailbox: Mailbox, now: int) -> None:
-        """Keep a mailbox for the next listen of the same owner; it goes on receiving meanwhile."""
-        until = min(now + LINGER_MS, mailbox.follows_until)
+    def release(self, owner: str, mailbox: Mailbox, now: int) -> None:
+        """Keep a mailbox, which goes on receiving, for the next subscription of the same owner."""
+        until = min(now + REUSABLE_MS, mailbox.receives_until)
         self._client.put_item(
             TableName=self._table,
             Item=_item(
                 pk=f"owner#{owner}",
                 sk=mailbox.id,
-                told=json.dumps(mailbox.told),
-                until=until,
-                followsUntil=mailbox.follows_until,
-                expiresAt=_seconds(until),
+                delivered=json.dumps(mailbox.delivered),
+                reusableUntil=until,
+                receivesUntil=mailbox.receives_until,
+                expiresAt=_expires_at(until),
             ),
         )
 
     def deliver(self, change: Change, detail: str, now: int) -> int:
-        """Put a change into the mailboxes that follow its task; returns how many they are.
+        """Put a change into every mailbox that receives its task's changes; returns their number.
 
-        A change that is delivered twice is there once. Raises Busy, and ClientError.
+        A change that is delivered twice has one entry. Raises Busy, and ClientError.
         """
-        # Consistent: whoever began to follow and then read the task's row would miss the change
-        # that came in between.
-        followers = [
+        # Race: a subscription opens its mailbox, and then reads the task's row. An eventually
+        # consistent read here might miss the mailbox, and the subscription a change after its read.
+        receivers = [
             row
             for row in self._query(f"task#{change.task_id}", consistent=True)
-            if row["until"] > now
+            if row["receivesUntil"] > now
         ]
         self._write(
             _put(
                 pk=f"mailbox#{row['sk']}",
-                sk=_letter_key(change),
+                sk=_entry_key(change),
                 detail=detail,
                 arrivedAt=now,
-                expiresAt=_seconds(row["until"]),
+                expiresAt=_expires_at(row["receivesUntil"]),
             )
-            for row in followers
+            for row in receivers
         )
-        return len(followers)
+        return len(receivers)
 
-    def collect(self, mailbox: Mailbox) -> list[MailboxEntry]:
-        """What is in a mailbox. A letter may be there still after `remove`, and come late."""
+    def entries(self, mailbox: Mailbox) -> list[MailboxEntry]:
+        """The entries of a mailbox.
+
+        The read is eventually consistent: it may miss a new entry, and return a removed one.
+        """
         return [
             MailboxEntry(row["sk"], read_change(json.loads(row["detail"])), row["arrivedAt"])
             for row in self._query(f"mailbox#{mailbox.id}", consistent=False)
         ]
 
     def remove(self, mailbox: Mailbox, keys: Iterable[str]) -> None:
-        """Throw letters away. Raises Busy, and ClientError."""
+        """Remove entries. Raises Busy, and ClientError."""
         self._write(
             {"DeleteRequest": {"Key": _item(pk=f"mailbox#{mailbox.id}", sk=key)}} for key in keys
         )
 
     def _take_over(self, owner: str, task_ids: Collection[str], now: int) -> Mailbox | None:
-        left = []
+        """The released mailbox of an owner that shares most with these tasks, if there is one."""
+        released = []
         for row in self._query(f"owner#{owner}", consistent=True):
-            told = json.loads(row["told"])
-            shared = [told[task_id] for task_id in task_ids if task_id in told]
-            if shared and row["until"] > now:
-                # The one that knows most tasks, and most of them: an older one would tell again.
-                left.append((len(shared), sum(shared), row["sk"]))
-        for *_, mailbox_id in sorted(left, reverse=True):
-            # Race: two listens of one client begin at once. Only one deletes the row that is there,
-            # and has the mailbox; each would get a part of its letters otherwise.
+            delivered = json.loads(row["delivered"])
+            shared = [delivered[task_id] for task_id in task_ids if task_id in delivered]
+            if shared and row["reusableUntil"] > now:
+                # Most tasks, then the latest revisions: an older mailbox would repeat changes.
+                released.append((len(shared), sum(shared), row["sk"]))
+        for *_, mailbox_id in sorted(released, reverse=True):
+            # Race: two subscriptions of one client begin at once. Only the one that deletes the
+            # item gets the mailbox. With one mailbox, each would get a part of its entries.
             response = self._client.delete_item(
                 TableName=self._table,
                 Key=_item(pk=f"owner#{owner}", sk=mailbox_id),
@@ -160,7 +167,7 @@ class Mailboxes:
             )
             if "Attributes" in response:
                 row = _row(response["Attributes"])
-                return Mailbox(row["sk"], row["followsUntil"], json.loads(row["told"]))
+                return Mailbox(row["sk"], row["receivesUntil"], json.loads(row["delivered"]))
         return None
 
     def _query(self, pk: str, *, consistent: bool) -> Iterator[dict[str, Any]]:
@@ -179,21 +186,21 @@ class Mailboxes:
             more = {"ExclusiveStartKey": response["LastEvaluatedKey"]}
 
     def _write(self, requests: Iterable[dict[str, Any]]) -> None:
-        """Write all of it, in as few calls as may be."""
+        """Write all requests, in as few calls as possible. Raises Busy, and ClientError."""
         left = list(requests)
         attempt = 0
         while left:
-            if attempt == WRITE_ATTEMPTS:
-                raise Busy(f"{len(left)} writes were not taken")
+            if attempt == MAX_WRITE_ATTEMPTS:
+                raise Busy(f"DynamoDB did not take {len(left)} writes")
             time.sleep(attempt and 0.02 * 2**attempt)
-            batch: Any = {self._table: left[:BATCH]}
+            batch: Any = {self._table: left[:MAX_BATCH_WRITES]}
             response: Mapping[str, Any] = self._client.batch_write_item(RequestItems=batch)
             refused = response.get("UnprocessedItems", {}).get(self._table, [])
             attempt = attempt + 1 if refused else 0
-            left = [*refused, *left[BATCH:]]
+            left = [*refused, *left[MAX_BATCH_WRITES:]]
 
 
-def _letter_key(change: Change) -> str:
+def _entry_key(change: Change) -> str:
     return f"{change.task_id}#{change.revision:012}"
 
 
@@ -209,6 +216,6 @@ def _row(item: Mapping[str, Any]) -> dict[str, Any]:
     return {name: from_attribute(value) for name, value in item.items()}
 
 
-def _seconds(ms: int) -> int:
-    """When DynamoDB may remove an item."""
+def _expires_at(ms: int) -> int:
+    """When DynamoDB may remove an item that is needed until `ms`, in seconds since the epoch."""
     return ms // 1000 + 60

@@ -1,7 +1,7 @@
-"""Changes in order, and each once: the bus may repeat them, and bring a later one first.
+"""Puts the changes of tasks in order, each once: the event bus may repeat and reorder them.
 
-Revisions of a task have no gaps, so one that is missing is known to be on its way. What comes after
-it waits for it; then it is passed over, and a client never sees a task go backwards.
+The revisions of a task have no gaps. So a missing revision is known to be on its way, and later
+ones wait for it. After a timeout it is skipped, and a client never sees a task go backwards.
 """
 
 from __future__ import annotations
@@ -11,54 +11,62 @@ from typing import Final
 
 from .changes import Change
 
-PATIENCE_MS: Final = 90_000
-"""How long a change that was delivered waits for one that is missing before it: `deliver` may fail
-on that twice."""
+GAP_TIMEOUT_MS: Final = 90_000
+"""How long a change in a mailbox waits for a missing earlier one. `deliver` may fail twice for the
+missing one in that time."""
 
-OUTAGE_MS: Final = 600_000
-"""How long a state that was only found in a task's row waits for its way to work again."""
+ROW_GAP_TIMEOUT_MS: Final = 600_000
+"""How long a state that was found in a task's row, and in no mailbox, waits for the changes before
+it. The event bus or its queue may be disturbed for so long."""
 
 
 class ReorderBuffer:
-    """The changes that a listen has heard of and not told yet."""
+    """The changes that were received and not delivered yet.
 
-    def __init__(self, told: Mapping[str, int]) -> None:
-        self.told = dict(told)
+    `delivered` has the last revision of each task that was delivered.
+    """
+
+    def __init__(self, delivered: Mapping[str, int]) -> None:
+        self.delivered = dict(delivered)
         self._waiting: dict[str, dict[int, tuple[Change, int]]] = {}
 
-    def add(self, change: Change, until: int) -> bool:
-        """Take a change, to wait until then at most; False when it, or a later one, was told."""
-        if change.revision <= self.told.get(change.task_id, 0):
+    def add(self, change: Change, wait_until: int) -> bool:
+        """Add a change, which waits for earlier ones until then, in milliseconds since the epoch.
+
+        Returns False when it, or a later one, was delivered.
+        """
+        if change.revision <= self.delivered.get(change.task_id, 0):
             return False
         waiting = self._waiting.setdefault(change.task_id, {})
         known = waiting.get(change.revision)
-        waiting[change.revision] = (change, until if known is None else min(until, known[1]))
+        until = wait_until if known is None else min(wait_until, known[1])
+        waiting[change.revision] = (change, until)
         return True
 
-    def put_back(self, change: Change, until: int) -> None:
-        """Take back what `next` gave out, and could not be told."""
-        self.told[change.task_id] = change.revision - 1
-        self.add(change, until)
+    def put_back(self, change: Change, wait_until: int) -> None:
+        """Take back a change that `next` returned and that could not be delivered."""
+        self.delivered[change.task_id] = change.revision - 1
+        self.add(change, wait_until)
 
     def next(self, now: int) -> Change | None:
-        """A change whose turn has come, which counts as told from now on."""
+        """A change that waits for no other, which counts as delivered from now on."""
         for task_id, waiting in self._waiting.items():
             first = min(waiting)
             change, until = waiting[first]
-            told = self.told.get(task_id)
-            if told is None or first == told + 1 or now >= until:
-                self.told[task_id] = first
+            delivered = self.delivered.get(task_id)
+            if delivered is None or first == delivered + 1 or now >= until:
+                self.delivered[task_id] = first
                 del waiting[first]
                 if not waiting:
                     del self._waiting[task_id]
                 return change
         return None
 
-    def pass_over(self, task_id: str, revision: int) -> None:
-        """Count a revision as told, and all before it."""
-        self.told[task_id] = max(revision, self.told.get(task_id, 0))
+    def skip_to(self, task_id: str, revision: int) -> None:
+        """Count a revision, and all before it, as delivered."""
+        self.delivered[task_id] = max(revision, self.delivered.get(task_id, 0))
         waiting = self._waiting.get(task_id, {})
-        left = {r: entry for r, entry in waiting.items() if r > self.told[task_id]}
+        left = {r: entry for r, entry in waiting.items() if r > self.delivered[task_id]}
         if left:
             self._waiting[task_id] = left
         else:

@@ -1,18 +1,19 @@
-"""One listen, apart from the wire: which tasks it follows, and what there is to tell of them.
+"""One subscription, apart from the wire: which tasks it is for, and which changes to send.
 
-    following = Following(rows, mailboxes, shape, principal, owner)
-    accepted = following.begin(task_ids, until)
-    for change in following.changes(live=True): ...
-    following.end()
+    subscription = Subscription(task_table, mailboxes, detailed_task, Subscriber(principal, client))
+    accepted = subscription.begin(task_ids, until)
+    for change in subscription.changes(live=True): ...
+    subscription.end()
 
-The mailbox follows the tasks before their rows are read, so no change falls between the two. Rows
-are read again from time to time, in case that an event was lost for good.
+The mailbox is opened before the tasks' rows are read, so that no change is lost in between. The
+rows are read again from time to time, in case an event was lost for good.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from aws_lambda_powertools import Logger
@@ -22,213 +23,255 @@ from ..tasks.errors import Busy, UnknownTask
 from ..tasks.state import Status
 from ..tasks.task import Task, now_ms
 from ..tasks.task_table import TaskTable
-from .changes import Change, Shape, change_to
+from .changes import Change, WireFormat, change_to
 from .mailboxes import Mailbox, MailboxEntry, Mailboxes
-from .reorder_buffer import OUTAGE_MS, PATIENCE_MS, ReorderBuffer
+from .reorder_buffer import GAP_TIMEOUT_MS, ROW_GAP_TIMEOUT_MS, ReorderBuffer
 
-FIRST_BEAT: Final = 0.1
-SLOWEST_BEAT: Final = 1.0
-"""Seconds between two looks into the mailbox: they slow down as long as nothing comes."""
+MIN_READ_INTERVAL_SECONDS: Final = 0.1
+MAX_READ_INTERVAL_SECONDS: Final = 1.0
+"""Between two reads of the mailbox. The interval grows as long as the mailbox is empty."""
 
-READ_AGAIN_MS: Final = 60_000
-"""After which time the tasks' rows are read once more."""
+ROW_READ_INTERVAL_MS: Final = 60_000
+"""Between two reads of the tasks' rows."""
 
-KEEP_ALIVE_MS: Final = 15_000
-"""The longest silence; API Gateway closes a silent stream after five minutes, others earlier."""
+KEEP_ALIVE_INTERVAL_MS: Final = 15_000
+"""The longest time without a message. API Gateway closes an idle stream after five minutes, and
+other proxies do so earlier."""
 
-GIVE_UP_MS: Final = 60_000
-"""How long nothing can be read before a listen ends with an error."""
+MAX_READ_FAILURE_MS: Final = 60_000
+"""How long reads may fail before a subscription ends with an error."""
 
-FAULTS: Final = (Busy, BotoCoreError, ClientError)
-"""What a call to DynamoDB may come to, and the next one need not."""
+DYNAMODB_ERRORS: Final = (Busy, BotoCoreError, ClientError)
+"""What a call to DynamoDB raises when it fails. The next call may succeed."""
 
 logger = Logger()
 
 
-def _as_it_is(task: Task, now: int) -> Task:
-    """A task whose result is in its row."""
+@dataclass(frozen=True, slots=True)
+class Subscriber:
+    """Who subscribes."""
+
+    principal: str
+    """Whose tasks may be subscribed to."""
+    client: str
+    """A hash by which the next subscription of the same client is recognized."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The time, and a way to let it pass. Tests have their own."""
+
+    now_ms: Callable[[], int] = now_ms
+    sleep: Callable[[float], None] = time.sleep
+    """Takes seconds."""
+
+
+def _unchanged(task: Task, now: int) -> Task:
+    """The task itself, whose result is in its row."""
     return task
 
 
 class Subscription:
-    """What one client is told of some tasks, until they are over or its time is up."""
+    """The changes of some tasks, for one client, until all are terminal or its time is up.
+
+    `with_result` returns a task with its result, which may be stored in S3, at a time in
+    milliseconds.
+    """
 
     def __init__(
         self,
         task_table: TaskTable,
         mailboxes: Mailboxes,
-        shape: Shape,
-        principal: str,
-        owner: str,
-        clock: Callable[[], int] = now_ms,
-        wait: Callable[[float], None] = time.sleep,
-        with_result: Callable[[Task, int], Task] = _as_it_is,
+        wire_format: WireFormat,
+        subscriber: Subscriber,
+        with_result: Callable[[Task, int], Task] = _unchanged,
+        clock: Clock = Clock(),
     ) -> None:
-        self._rows = task_table
+        self._task_table = task_table
         self._mailboxes = mailboxes
-        self._shape = shape
-        self._principal = principal
-        self._owner = owner
-        self._clock = clock
-        self._wait = wait
+        self._wire_format = wire_format
+        self._subscriber = subscriber
         self._with_result = with_result
+        self._clock = clock
         self._until = 0
-        self._read_next = 0
         self._open: set[str] = set()
+        """The tasks that are not known to be terminal or expired."""
         self._known: set[str] = set()
-        self._goes_on = False
+        """The tasks that the client was sent a state of, now or in an earlier subscription."""
+        self._continues = False
+        """Whether the client had a subscription to any of these tasks a moment ago."""
         self._mailbox: Mailbox | None = None
+        self._mailbox_read_at = 0
+        self._read_rows_at = 0
         self._order = ReorderBuffer({})
-        self._letters: dict[str, MailboxEntry] = {}
+        self._entries: dict[str, MailboxEntry] = {}
 
     def begin(self, task_ids: Iterable[str], until: int) -> list[str]:
-        """Follow those of the tasks that exist and are the principal's, and return their ids."""
-        now = self._clock()
+        """Subscribe to those of the tasks that exist and are the principal's; returns their ids.
+
+        `until` is in milliseconds since the epoch.
+        """
+        now = self._clock.now_ms()
         wanted = list(dict.fromkeys(task_ids))
-        found = self._rows.get_many(wanted, now, self._principal) if wanted else {}
+        principal = self._subscriber.principal
+        found = self._task_table.get_many(wanted, now, principal) if wanted else {}
         accepted = [task_id for task_id in wanted if task_id in found]
         self._until = until
         self._open = set(accepted)
         if accepted:
-            self._mailbox = self._mailboxes.open(self._owner, accepted, until, now)
-            self._order = ReorderBuffer(self._mailbox.told)
-            self._known = set(self._mailbox.told)
-            self._goes_on = bool(self._known)
+            self._mailbox = self._mailboxes.open(self._subscriber.client, accepted, until, now)
+            self._order = ReorderBuffer(self._mailbox.delivered)
+            self._known = set(self._mailbox.delivered)
+            self._continues = bool(self._known)
         return accepted
 
     def changes(self, live: bool) -> Iterator[Change | None]:
-        """Each task's current state, then every change; None when it was silent for long.
+        """Each task's current state, then every change; None when a keep-alive is due.
 
-        Ends when all tasks are over, or the time is up. Unless `live`, when nobody sees anything
-        before the end, it also ends as soon as there is something new.
+        Ends when all tasks are terminal, or the time is up. If it is not `live`, the client sees
+        nothing before the end, so it also ends as soon as there is something new.
         """
         if self._mailbox is None:
             return
         news = False
-        heard_at = spoke_at = self._clock()
-        beat = FIRST_BEAT
+        self._mailbox_read_at = sent_at = self._clock.now_ms()
+        interval = MIN_READ_INTERVAL_SECONDS
         while True:
-            now, repeated = self._clock(), []
-            try:
-                repeated = self._hear(self._mailbox, now)
-                heard_at = now
-            except FAULTS as error:
-                if now - heard_at >= GIVE_UP_MS:
-                    raise
-                logger.warning("Nothing is heard", error=type(error).__name__)
+            delivered_before = self._read(self._mailbox)
             while (change := self._next()) is not None:
                 news = news or self._is_news(change)
-                yield self._tell(change)
-                spoke_at, beat = self._clock(), FIRST_BEAT
-            # What was told before comes last: a full answer has to leave room for what was not.
-            for change in repeated:
-                if self._order.told[change.task_id] != change.revision:
-                    continue
-                try:
-                    whole = self._whole(change) if change.left_out else change
-                except FAULTS as error:
-                    logger.warning("A row is not read", error=type(error).__name__)
-                    continue
-                if whole is not None:
-                    yield self._tell(whole)
-            self._throw_away(self._mailbox)
-            now = self._clock()
+                yield self._deliver(change)
+                sent_at, interval = self._clock.now_ms(), MIN_READ_INTERVAL_SECONDS
+            # Last, because a buffered response that is full must have room for new states first.
+            yield from self._repeat(delivered_before)
+            self._remove_delivered(self._mailbox)
+            now = self._clock.now_ms()
             if not self._open or now >= self._until or (news and not live):
                 return
-            if now - spoke_at >= KEEP_ALIVE_MS:
+            if now - sent_at >= KEEP_ALIVE_INTERVAL_MS:
                 yield None
-                spoke_at = now
-            self._wait(min(beat, (self._until - now) / 1000))
-            beat = min(beat * 1.5, SLOWEST_BEAT)
+                sent_at = now
+            self._clock.sleep(min(interval, (self._until - now) / 1000))
+            interval = min(interval * 1.5, MAX_READ_INTERVAL_SECONDS)
 
     def end(self) -> None:
-        """Stop following; the client's next listen goes on from here."""
+        """Stop. The next subscription of the same client continues from here."""
         if self._mailbox is not None and self._open:
-            # A task that there was no room for begins anew.
-            told = {t: r for t, r in self._order.told.items() if t in self._known}
-            self._mailbox.told = told
-            self._mailboxes.leave(self._owner, self._mailbox, self._clock())
+            # A task whose first state did not fit into the response begins anew.
+            delivered = {t: r for t, r in self._order.delivered.items() if t in self._known}
+            self._mailbox.delivered = delivered
+            self._mailboxes.release(self._subscriber.client, self._mailbox, self._clock.now_ms())
 
-    def _hear(self, mailbox: Mailbox, now: int) -> list[Change]:
-        """Look into the mailbox, and at the rows when it is time; returns, when it is the first
-        time, the states that were told before.
+    def _read(self, mailbox: Mailbox) -> list[Change]:
+        """Read the mailbox, and the rows when it is time.
+
+        The first call returns the states that the client was sent in an earlier subscription.
+        Raises what DynamoDB raises when reads have failed for MAX_READ_FAILURE_MS.
         """
-        due, first = now >= self._read_next, self._read_next == 0
-        told_before = self._read_rows() if due else []
-        for letter in self._mailboxes.collect(mailbox):
-            self._letters[letter.key] = letter
-            if letter.change.task_id in self._open:
-                self._order.add(letter.change, letter.arrived_at + PATIENCE_MS)
-        if due:
-            self._read_next = now + READ_AGAIN_MS
-        return told_before if first else []
+        now = self._clock.now_ms()
+        rows_due, first = now >= self._read_rows_at, self._read_rows_at == 0
+        try:
+            delivered_before = self._read_rows() if rows_due else []
+            for entry in self._mailboxes.entries(mailbox):
+                self._entries[entry.key] = entry
+                if entry.change.task_id in self._open:
+                    self._order.add(entry.change, entry.arrived_at + GAP_TIMEOUT_MS)
+        except DYNAMODB_ERRORS as error:
+            if now - self._mailbox_read_at >= MAX_READ_FAILURE_MS:
+                raise
+            logger.warning("A mailbox or its tasks could not be read", error=type(error).__name__)
+            return []
+        if rows_due:
+            self._read_rows_at = now + ROW_READ_INTERVAL_MS
+        self._mailbox_read_at = now
+        return delivered_before if first else []
 
     def _read_rows(self) -> list[Change]:
-        """Hear of the tasks from their rows; returns the states that were told before."""
-        now = self._clock()
-        states = self._rows.get_many(sorted(self._open), now, self._principal)
-        self._open &= states.keys()  # the others have expired
-        for task_id in states.keys() - self._order.told.keys():
-            # It begins with its current state: what led there is not waited for.
-            self._order.pass_over(task_id, states[task_id].revision - 1)
-        found = [(task, change_to(task, now, self._shape)) for task in states.values()]
+        """Add the tasks' states to the buffer; returns those that were delivered before."""
+        now = self._clock.now_ms()
+        tasks = self._task_table.get_many(sorted(self._open), now, self._subscriber.principal)
+        self._open &= tasks.keys()  # The others have expired.
+        for task_id in tasks.keys() - self._order.delivered.keys():
+            # The first state is the current one; earlier changes are not waited for.
+            self._order.skip_to(task_id, tasks[task_id].revision - 1)
+        found = [(task, change_to(task, now, self._wire_format)) for task in tasks.values()]
         return [
             change
             for task, change in found
-            if not self._order.add(change, task.last_updated_at + OUTAGE_MS)
+            if not self._order.add(change, task.last_updated_at + ROW_GAP_TIMEOUT_MS)
         ]
 
     def _next(self) -> Change | None:
-        while (change := self._order.next(now := self._clock())) is not None:
+        """The next change to send; None when there is none, or its row cannot be read now."""
+        while (change := self._order.next(now := self._clock.now_ms())) is not None:
             try:
-                whole = self._whole(change) if change.left_out else change
-            except FAULTS as error:
-                logger.warning("A row is not read", error=type(error).__name__)
+                complete = self._resolve(change)
+            except DYNAMODB_ERRORS as error:
+                logger.warning("A task could not be read", error=type(error).__name__)
                 self._order.put_back(change, now)
                 return None
-            if whole is not None:
-                return whole
+            if complete is not None:
+                return complete
         return None
 
-    def _is_news(self, change: Change) -> bool:
-        """Whether a client that cannot see it should not be kept waiting for more.
+    def _repeat(self, delivered_before: Iterable[Change]) -> Iterator[Change]:
+        """Those states that were delivered before, and are still the last that were delivered."""
+        for change in delivered_before:
+            if self._order.delivered[change.task_id] != change.revision:
+                continue
+            try:
+                complete = self._resolve(change)
+            except DYNAMODB_ERRORS as error:
+                logger.warning("A task could not be read", error=type(error).__name__)
+                continue
+            if complete is not None:
+                yield self._deliver(complete)
 
-        In a first listen, a task's first state is none as long as it only works: its client has
-        created it.
+    def _is_news(self, change: Change) -> bool:
+        """Whether a client that sees nothing before the end should get its response now.
+
+        In a client's first subscription, the first state of a task is no news as long as it is
+        `working`: the client has just created the task.
         """
-        known = self._goes_on or change.task_id in self._known
+        known = self._continues or change.task_id in self._known
         return known or change.params["status"] != Status.WORKING
 
-    def _whole(self, change: Change) -> Change | None:
-        """A change whose event left something out, from its row; None when the row is gone."""
-        now = self._clock()
+    def _resolve(self, change: Change) -> Change | None:
+        """A change with the members that its event left out, from the task's row.
+
+        None when the row has expired.
+        """
+        if not change.left_out:
+            return change
+        now = self._clock.now_ms()
         try:
-            task = self._rows.get(change.task_id, now, self._principal)
+            task = self._task_table.get(change.task_id, now, self._subscriber.principal)
         except UnknownTask:
             self._open.discard(change.task_id)
             return None
-        # The row may be further by now. A state that is over is not there to be told any more.
-        self._order.pass_over(task.task_id, task.revision)
-        return change_to(self._with_result(task, now), now, self._shape)
+        # The row may have a later state. The state of the change is then nowhere any more.
+        self._order.skip_to(task.task_id, task.revision)
+        return change_to(self._with_result(task, now), now, self._wire_format)
 
-    def _tell(self, change: Change) -> Change:
+    def _deliver(self, change: Change) -> Change:
         self._known.add(change.task_id)
         if change.terminal:
             self._open.discard(change.task_id)
         return change
 
-    def _throw_away(self, mailbox: Mailbox) -> None:
-        """Remove the letters that were told, or need not be any more."""
+    def _remove_delivered(self, mailbox: Mailbox) -> None:
+        """Remove the entries that were delivered, or that are of no use any more."""
         done = [
-            letter.key
-            for letter in self._letters.values()
-            if letter.change.task_id not in self._open
-            or letter.change.revision <= self._order.told.get(letter.change.task_id, 0)
+            entry.key
+            for entry in self._entries.values()
+            if entry.change.task_id not in self._open
+            or entry.change.revision <= self._order.delivered.get(entry.change.task_id, 0)
         ]
-        self._letters = {}
-        if done and self._open:  # what is left at the very end, DynamoDB removes for nothing
+        self._entries = {}
+        # After the last change, DynamoDB removes what is left by its TTL, at no cost.
+        if done and self._open:
             try:
                 self._mailboxes.remove(mailbox, done)
-            except FAULTS as error:
-                # They will be found again, and are known to be told.
-                logger.warning("Letters are not removed", error=type(error).__name__)
+            except DYNAMODB_ERRORS as error:
+                # They will be read again, and are then known to be delivered.
+                logger.warning("Mailbox entries could not be removed", error=type(error).__name__)

@@ -67,8 +67,8 @@ def failed(answer: dict[str, Any]) -> list[str]:
 
 def content(mailbox: Mailbox) -> list[tuple[str, int, str]]:
     """The changes in the mailbox: whose, which, and to what."""
-    letters = Mailboxes(real("dynamodb"), MAILBOXES).collect(mailbox)
-    changes = [letter.change for letter in letters]
+    entries = Mailboxes(real("dynamodb"), MAILBOXES).entries(mailbox)
+    changes = [entry.change for entry in entries]
     return [(change.task_id, change.revision, change.params["status"]) for change in changes]
 
 
@@ -76,10 +76,10 @@ def test_an_event_is_put_into_the_mailboxes(deliver: Handler, mailbox: Mailbox) 
     before = now_ms()
     assert deliver(sample(None)) == {"batchItemFailures": []}
     assert content(mailbox) == [(TASK, 2, "completed")]
-    (letter,) = Mailboxes(real("dynamodb"), MAILBOXES).collect(mailbox)
-    assert before <= letter.arrived_at <= now_ms()
+    (entry,) = Mailboxes(real("dynamodb"), MAILBOXES).entries(mailbox)
+    assert before <= entry.arrived_at <= now_ms()
     body = json.loads(sample(None)["Records"][0]["body"])
-    assert json.loads(letter.change.detail()) == body["detail"]
+    assert json.loads(entry.change.detail()) == body["detail"]
 
 
 def test_an_event_that_comes_twice_is_there_once(deliver: Handler, mailbox: Mailbox) -> None:
@@ -130,11 +130,13 @@ def test_the_log_says_what_failed_and_nothing_of_the_task(
     deliver(sample(None))
     out = log.getvalue()
     logged = [json.loads(line) for line in out.splitlines()]
-    assert [entry["error"] for entry in logged if entry["message"] == "not delivered"] == [
+    assert [
+        entry["error"] for entry in logged if entry["message"] == "change could not be delivered"
+    ] == [
         "KeyError",
         "InternalServerError",
     ]
-    (delivered,) = [entry for entry in logged if entry["message"] == "delivered"]
-    assert (delivered["task_id"], delivered["revision"], delivered["letters"]) == (TASK, 2, 1)
+    (delivered,) = [entry for entry in logged if entry["message"] == "change delivered"]
+    assert (delivered["task_id"], delivered["revision"], delivered["mailboxes"]) == (TASK, 2, 1)
     assert "private" not in out
     assert "done" not in out

@@ -11,12 +11,12 @@ import pytest
 
 from mcp_tasks.notifications.changes import (
     LEFT_OUT,
-    MAX_BYTES,
+    MAX_DETAIL_BYTES,
     REVISION,
     Change,
     change_to,
-    fitting,
-    published,
+    changes_to_publish,
+    fit_to_event,
     read_change,
 )
 from mcp_tasks.server.methods.task_wire_format import detailed_task
@@ -61,7 +61,7 @@ def test_each_state_that_clients_can_see_is_published_in_its_order(rows: TaskTab
     rows.ask(ID, ASK, NOW + 2)
     answer(rows)
     rows.complete(ID, RESULT, NOW + 5)
-    changes = [change for _, change in published(push.records(), detailed_task)]
+    changes = [change for _, change in changes_to_publish(push.records(), detailed_task)]
     assert [(change.revision, change.params["status"]) for change in changes] == [
         (1, "working"),
         (2, "working"),
@@ -98,7 +98,7 @@ def test_what_clients_cannot_see_is_not_published(
     write(rows)
     records = push.records()
     assert len(records) == 1
-    assert list(published(records, detailed_task)) == []
+    assert list(changes_to_publish(records, detailed_task)) == []
 
 
 def test_no_token_or_argument_is_published(rows: TaskTable) -> None:
@@ -210,20 +210,20 @@ def size(change: Change) -> int:
 
 
 def test_what_fits_is_left_as_it_is() -> None:
-    room = MAX_BYTES - size(a_change(status="completed", result={"text": ""}))
+    room = MAX_DETAIL_BYTES - size(a_change(status="completed", result={"text": ""}))
     change = a_change(status="completed", result={"text": "x" * room})
-    assert size(change) == MAX_BYTES
-    assert fitting(change) == change
+    assert size(change) == MAX_DETAIL_BYTES
+    assert fit_to_event(change) == change
 
 
 def test_what_does_not_fit_is_left_out_and_said() -> None:
-    room = MAX_BYTES - size(a_change(status="completed", result={"text": ""}))
+    room = MAX_DETAIL_BYTES - size(a_change(status="completed", result={"text": ""}))
     change = a_change(status="completed", result={"text": "x" * (room + 1)})
-    assert fitting(change) == a_change(("result",), status="completed")
+    assert fit_to_event(change) == a_change(("result",), status="completed")
 
 
-HALF: Final = {"text": "x" * (MAX_BYTES // 2)}
-WHOLE: Final = {"text": "x" * MAX_BYTES}
+HALF: Final = {"text": "x" * (MAX_DETAIL_BYTES // 2)}
+WHOLE: Final = {"text": "x" * MAX_DETAIL_BYTES}
 SMALL: Final = {"text": "-"}
 ALL: Final = ("result", "inputRequests", "error")
 
@@ -245,22 +245,22 @@ def test_no_more_is_left_out_than_has_to_be(
 ) -> None:
     """In an order, the result first: what is asked and why it failed is small, and is the news."""
     kept = {name: value for name, value in members.items() if name not in left_out}
-    assert fitting(a_change(**members)) == a_change(left_out, **kept)
+    assert fit_to_event(a_change(**members)) == a_change(left_out, **kept)
 
 
 @pytest.mark.parametrize("character", ["x", "é", "漢", "😀", '"', "\\", "\x00", "\u2028"])
 @pytest.mark.parametrize("count", [30_000, 110_000, 250_000])
 def test_the_limit_is_of_bytes_and_not_of_characters(character: str, count: int) -> None:
     """A character is up to twelve bytes of JSON."""
-    change = fitting(a_change(status="completed", result={"text": character * count}))
+    change = fit_to_event(a_change(status="completed", result={"text": character * count}))
     assert len(change.detail().encode()) < EVENT_LIMIT - 10_000
     escaped = len(json.dumps(character)) - 2
-    assert bool(change.left_out) is (escaped * count > MAX_BYTES - 100)
+    assert bool(change.left_out) is (escaped * count > MAX_DETAIL_BYTES - 100)
 
 
 def test_a_large_status_message_does_not_stop_the_events() -> None:
     """A row holds 400 KB, and no report is too long for it; EventBridge would refuse the event."""
-    length = len(fitting(a_change(statusMessage="x" * 300_000)).detail().encode())
+    length = len(fit_to_event(a_change(statusMessage="x" * 300_000)).detail().encode())
     assert length < EVENT_LIMIT - 10_000
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tasks.notifications.changes import MAX_BYTES, Change, fitting
+from mcp_tasks.notifications.changes import MAX_DETAIL_BYTES, Change, fit_to_event
 from mcp_tasks.notifications.event_bus import EventBus, NotPublished
 from mcp_tasks.tasks.task import Task
 from tests.unit.support.example_task import ID, NOW, a_task
@@ -113,8 +113,8 @@ def test_the_largest_changes_travel_alone() -> None:
     client = Client()
     bus = EventBus(client, "bus")  # type: ignore[arg-type]
     frame = len(json.dumps(a_pair(0)[1].params, separators=(",", ":")))
-    pairs = [a_pair(n, text="x" * (MAX_BYTES - frame)) for n in range(3)]
-    assert [fitting(change) for _, change in pairs] == [change for _, change in pairs]
+    pairs = [a_pair(n, text="x" * (MAX_DETAIL_BYTES - frame)) for n in range(3)]
+    assert [fit_to_event(change) for _, change in pairs] == [change for _, change in pairs]
     assert bus.publish(pairs) == 3
     assert [len(call) for call in client.calls] == [1, 1, 1]
     assert max(map(size, client.entries)) < LIMIT
@@ -139,7 +139,7 @@ def test_whatever_is_published_each_call_may_be_made_and_keeps_the_order(
     for n, length, character in spec:
         counts[n] += 1
         task, change = a_pair(n, counts[n], character * length)
-        pairs.append((task, fitting(change)))
+        pairs.append((task, fit_to_event(change)))
     client = Client()
     assert EventBus(client, "bus").publish(pairs) == len(pairs)  # type: ignore[arg-type]
     for call in client.calls:

@@ -23,9 +23,9 @@ from botocore.exceptions import ClientError
 
 from mcp_tasks.notifications.changes import Change
 from mcp_tasks.notifications.mailboxes import (
-    LINGER_MS,
-    SLACK_MS,
-    WRITE_ATTEMPTS,
+    EXTRA_RECEIVE_MS,
+    MAX_WRITE_ATTEMPTS,
+    REUSABLE_MS,
     Mailbox,
     Mailboxes,
 )
@@ -63,19 +63,19 @@ def deliver(mailboxes: Mailboxes, change: Change, now: int = NOW) -> int:
 
 def content(mailboxes: Mailboxes, mailbox: Mailbox) -> list[Change]:
     """The changes in a mailbox."""
-    return [letter.change for letter in mailboxes.collect(mailbox)]
+    return [entry.change for entry in mailboxes.entries(mailbox)]
 
 
 def leave(mailboxes: Mailboxes, mailbox: Mailbox, now: int = NOW, owner: str = "me") -> None:
     """Leave a mailbox whose tasks, in `told`, were told as they were."""
-    mailboxes.leave(owner, mailbox, now)
+    mailboxes.release(owner, mailbox, now)
 
 
 def left(mailboxes: Mailboxes, *task_ids: str, owner: str = "me") -> Mailbox:
     """A mailbox that has just been left by a listen that told something of these tasks."""
     mailbox = mailboxes.open("nobody", task_ids, SOON, NOW)
-    mailbox.told = dict.fromkeys(task_ids, 1)
-    mailboxes.leave(owner, mailbox, NOW)
+    mailbox.delivered = dict.fromkeys(task_ids, 1)
+    mailboxes.release(owner, mailbox, NOW)
     return mailbox
 
 
@@ -94,7 +94,7 @@ def raw(pk: str) -> list[dict[str, Any]]:
     return [item for item in items if item["pk"] == {"S": pk}]
 
 
-# letters
+# entries
 
 
 def test_who_follows_a_task_gets_its_changes(mailboxes: Mailboxes) -> None:
@@ -105,14 +105,14 @@ def test_who_follows_a_task_gets_its_changes(mailboxes: Mailboxes) -> None:
     assert deliver(mailboxes, a_change("c")) == 0
     assert content(mailboxes, one) == [a_change("a"), a_change("b")]
     assert content(mailboxes, two) == [a_change("b")]
-    assert [letter.arrived_at for letter in mailboxes.collect(one)] == [NOW + 5, NOW]
+    assert [entry.arrived_at for entry in mailboxes.entries(one)] == [NOW + 5, NOW]
 
 
 def test_who_does_not_follow_any_more_gets_nothing(mailboxes: Mailboxes) -> None:
     """DynamoDB deletes what has expired hours or days late."""
     mailbox = mailboxes.open("me", ["a"], SOON, NOW)
-    assert deliver(mailboxes, a_change(revision=2), mailbox.follows_until - 1) == 1
-    assert deliver(mailboxes, a_change(revision=3), mailbox.follows_until) == 0
+    assert deliver(mailboxes, a_change(revision=2), mailbox.receives_until - 1) == 1
+    assert deliver(mailboxes, a_change(revision=3), mailbox.receives_until) == 0
     assert content(mailboxes, mailbox) == [a_change(revision=2)]
 
 
@@ -136,7 +136,7 @@ def test_what_is_removed_is_gone_and_nothing_else(mailboxes: Mailboxes) -> None:
     other = mailboxes.open("you", ["a", "b"], SOON, NOW)
     for change in (a_change("a", 2), a_change("a", 3), a_change("b", 2)):
         deliver(mailboxes, change)
-    keys = [letter.key for letter in mailboxes.collect(mailbox)]
+    keys = [entry.key for entry in mailboxes.entries(mailbox)]
     mailboxes.remove(mailbox, [keys[0], keys[2]])
     assert content(mailboxes, mailbox) == [a_change("a", 3)]
     assert len(content(mailboxes, other)) == 3
@@ -177,11 +177,11 @@ def test_dynamodb_may_remove_everything_once_it_is_over(mailboxes: Mailboxes) ->
     """In whole seconds, and never before the time is up."""
     mailbox = mailboxes.open("me", ["a"], SOON, NOW)
     deliver(mailboxes, a_change())
-    mailboxes.leave("me", mailbox, NOW)
+    mailboxes.release("me", mailbox, NOW)
     for pk, until in [
-        ("task#a", mailbox.follows_until),
-        (f"mailbox#{mailbox.id}", mailbox.follows_until),
-        ("owner#me", NOW + LINGER_MS),
+        ("task#a", mailbox.receives_until),
+        (f"mailbox#{mailbox.id}", mailbox.receives_until),
+        ("owner#me", NOW + REUSABLE_MS),
     ]:
         (row,) = raw(pk)
         expires = int(row["expiresAt"]["N"]) * 1000
@@ -199,7 +199,7 @@ def test_writes_travel_in_batches_of_25(mailboxes: Mailboxes, aws: Calls) -> Non
     for task in tasks[:30]:
         deliver(mailboxes, a_change(task))
     aws.forget()
-    mailboxes.remove(mailbox, [letter.key for letter in mailboxes.collect(mailbox)])
+    mailboxes.remove(mailbox, [entry.key for entry in mailboxes.entries(mailbox)])
     assert writes(aws) == [25, 5]
     assert content(mailboxes, mailbox) == []
 
@@ -238,7 +238,7 @@ def test_after_enough_attempts_dynamodb_is_busy(
     aws.instead["batch_write_item"] = taking(at_most=0)
     with pytest.raises(Busy):
         deliver(mailboxes, a_change())
-    assert writes(aws) == [1] * WRITE_ATTEMPTS
+    assert writes(aws) == [1] * MAX_WRITE_ATTEMPTS
     assert naps[0] == 0
     assert all(later > nap for nap, later in pairwise(naps))
     assert 1 < sum(naps) < 10
@@ -256,7 +256,7 @@ def test_attempts_are_counted_anew_for_each_batch_that_went_through(
 
     aws.instead["batch_write_item"] = every_other
     mailboxes.open("you", [f"t{n}" for n in range(500)], SOON, NOW)
-    assert len(writes(aws)) > 4 * WRITE_ATTEMPTS
+    assert len(writes(aws)) > 4 * MAX_WRITE_ATTEMPTS
 
 
 @pytest.mark.parametrize("operation", ["query", "batch_write_item"])
@@ -276,23 +276,23 @@ def test_a_first_listen_has_a_new_mailbox(mailboxes: Mailboxes) -> None:
     one = mailboxes.open("me", ["a"], SOON, NOW)
     two = mailboxes.open("me", ["a"], SOON, NOW)
     assert one.id != two.id
-    assert one.told == two.told == {}
+    assert one.delivered == two.delivered == {}
 
 
 def test_the_next_listen_has_what_came_since_the_last(mailboxes: Mailboxes) -> None:
     mailbox = left(mailboxes, "a", "b")
-    deliver(mailboxes, a_change("a", 2), NOW + LINGER_MS - 1)
-    again = mailboxes.open("me", ["a"], SOON + LINGER_MS, NOW + LINGER_MS - 1)
+    deliver(mailboxes, a_change("a", 2), NOW + REUSABLE_MS - 1)
+    again = mailboxes.open("me", ["a"], SOON + REUSABLE_MS, NOW + REUSABLE_MS - 1)
     assert again.id == mailbox.id
-    assert again.told["a"] == 1
+    assert again.delivered["a"] == 1
     assert content(mailboxes, again) == [a_change("a", 2)]
 
 
 def test_what_was_left_too_long_ago_is_not_taken(mailboxes: Mailboxes) -> None:
     mailbox = left(mailboxes, "a")
-    again = mailboxes.open("me", ["a"], SOON + LINGER_MS, NOW + LINGER_MS)
+    again = mailboxes.open("me", ["a"], SOON + REUSABLE_MS, NOW + REUSABLE_MS)
     assert again.id != mailbox.id
-    assert again.told == {}
+    assert again.delivered == {}
 
 
 def test_what_somebody_else_left_is_never_taken(mailboxes: Mailboxes) -> None:
@@ -333,7 +333,7 @@ def test_a_mailbox_is_taken_once(mailboxes: Mailboxes) -> None:
 def test_two_listens_at_once_have_a_mailbox_each(
     mailboxes: Mailboxes, aws: Calls, spare: bool
 ) -> None:
-    """Race: both see what was left before either has taken it; each would get half of the letters.
+    """Race: both see what was left before either has taken it; each would get half of the entries.
 
     Whoever comes second takes the next best, if there is one.
     """
@@ -372,7 +372,7 @@ def test_a_task_that_a_listen_left_out_is_followed_when_it_is_named_again(
     middle = mailboxes.open("me", ["a"], NOW + 800_000, NOW)
     assert middle.id == first.id
     later = NOW + 700_000
-    mailboxes.leave("me", middle, later)
+    mailboxes.release("me", middle, later)
     last = mailboxes.open("me", ["a", "b"], later + 25_000, later)
     assert deliver(mailboxes, a_change("b", 2), later) == 1
     assert content(mailboxes, last) == [a_change("b", 2)]
@@ -387,10 +387,10 @@ def test_a_chain_of_listens_follows_without_a_gap(mailboxes: Mailboxes) -> None:
         for second in range(0, length, 5):
             revision += 1
             deliver(mailboxes, a_change("a", revision), now + second * 1000)
-        letters = mailboxes.collect(mailbox)
-        came += [letter.change.revision for letter in letters]
-        mailboxes.remove(mailbox, [letter.key for letter in letters])
-        mailbox.told["a"] = revision
+        entries = mailboxes.entries(mailbox)
+        came += [entry.change.revision for entry in entries]
+        mailboxes.remove(mailbox, [entry.key for entry in entries])
+        mailbox.delivered["a"] = revision
         now += 25_000
         leave(mailboxes, mailbox, now)
         now += (length - 25) * 1000
@@ -405,9 +405,9 @@ def test_a_chain_of_listens_seldom_writes_whom_it_follows(mailboxes: Mailboxes, 
         aws.forget()
         mailbox = mailboxes.open("me", tasks, now + 25_000, now)
         calls.append(len(writes(aws)))
-        mailbox.told = dict.fromkeys(tasks, 1)
+        mailbox.delivered = dict.fromkeys(tasks, 1)
         now += 25_000
-        mailboxes.leave("me", mailbox, now)
+        mailboxes.release("me", mailbox, now)
     assert set(calls) == {4, 0}
     assert calls.count(0) >= 4
 
@@ -415,28 +415,28 @@ def test_a_chain_of_listens_seldom_writes_whom_it_follows(mailboxes: Mailboxes, 
 def test_a_mailbox_is_kept_as_long_as_it_follows_and_no_longer(mailboxes: Mailboxes) -> None:
     """A listen may end a little late. What changes after its last moment is lost to the mailbox."""
     mailbox = left(mailboxes, "a")
-    over = mailbox.follows_until
-    mailboxes.leave("me", mailbox, over - LINGER_MS + 2_000)
+    over = mailbox.receives_until
+    mailboxes.release("me", mailbox, over - REUSABLE_MS + 2_000)
     assert mailboxes.open("me", ["a"], over + 25_000, over).id != mailbox.id
 
 
 def test_the_slack_is_for_listens_whose_time_is_within_it(mailboxes: Mailboxes, aws: Calls) -> None:
     mailbox = left(mailboxes, "a")
     aws.forget()
-    mailbox = mailboxes.open("me", ["a"], SOON + SLACK_MS, NOW)
+    mailbox = mailboxes.open("me", ["a"], SOON + EXTRA_RECEIVE_MS, NOW)
     assert writes(aws) == []
-    mailbox.told = {"a": 1}
-    mailboxes.leave("me", mailbox, NOW)
+    mailbox.delivered = {"a": 1}
+    mailboxes.release("me", mailbox, NOW)
     aws.forget()
-    again = mailboxes.open("me", ["a"], SOON + SLACK_MS + 1, NOW)
+    again = mailboxes.open("me", ["a"], SOON + EXTRA_RECEIVE_MS + 1, NOW)
     assert writes(aws) == [1]
-    assert again.follows_until >= SOON + SLACK_MS + 1 + LINGER_MS
+    assert again.receives_until >= SOON + EXTRA_RECEIVE_MS + 1 + REUSABLE_MS
 
 
 def test_a_mailbox_is_opened_and_left_in_few_calls(mailboxes: Mailboxes, aws: Calls) -> None:
     mailbox = mailboxes.open("me", ["a"], SOON, NOW)
-    mailbox.told = {"a": 1}
-    mailboxes.leave("me", mailbox, NOW)
+    mailbox.delivered = {"a": 1}
+    mailboxes.release("me", mailbox, NOW)
     assert aws.operations == ["query", "batch_write_item", "put_item"]
     aws.forget()
     mailboxes.open("me", ["a"], SOON, NOW)

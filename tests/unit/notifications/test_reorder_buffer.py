@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_tasks.notifications.changes import Change
-from mcp_tasks.notifications.reorder_buffer import PATIENCE_MS, ReorderBuffer
+from mcp_tasks.notifications.reorder_buffer import GAP_TIMEOUT_MS, ReorderBuffer
 from tests.unit.support.example_task import NOW
 
 Heard = tuple[str, int]
@@ -29,7 +29,7 @@ def told(order: ReorderBuffer, now: int = NOW) -> list[Heard]:
 
 def hear(order: ReorderBuffer, *heard: Heard, at: int = NOW) -> list[bool]:
     """Add changes; returns what `add` did."""
-    return [order.add(a_change(*each), at + PATIENCE_MS) for each in heard]
+    return [order.add(a_change(*each), at + GAP_TIMEOUT_MS) for each in heard]
 
 
 @st.composite
@@ -51,7 +51,7 @@ def shuffled(draw: st.DrawFn) -> tuple[dict[str, int], dict[str, int], list[Hear
 def test_any_order_becomes_the_right_one_and_each_change_comes_once(
     spec: tuple[dict[str, int], dict[str, int], list[Heard]], data: st.DataObject
 ) -> None:
-    """Nobody waits as long as `PATIENCE_MS` here; what is told is asked for at any moment."""
+    """Nobody waits as long as `GAP_TIMEOUT_MS` here; what is told is asked for at any moment."""
     before, after, heard = spec
     order = ReorderBuffer(before)
     out: list[Heard] = []
@@ -59,17 +59,17 @@ def test_any_order_becomes_the_right_one_and_each_change_comes_once(
         hear(order, each, at=NOW + n)
         if data.draw(st.booleans()):
             out += told(order, NOW + n)
-    out += told(order, NOW + PATIENCE_MS - 1)
+    out += told(order, NOW + GAP_TIMEOUT_MS - 1)
     for task, last in after.items():
         assert [r for t, r in out if t == task] == list(range(before[task] + 1, last + 1))
-    assert order.told == after
+    assert order.delivered == after
 
 
 @given(
     st.lists(
         st.one_of(
             st.tuples(st.just("hear"), st.sampled_from("ab"), st.integers(1, 9)),
-            st.tuples(st.just("wait"), st.just(""), st.integers(0, PATIENCE_MS)),
+            st.tuples(st.just("wait"), st.just(""), st.integers(0, GAP_TIMEOUT_MS)),
             st.tuples(st.just("pass over"), st.sampled_from("ab"), st.integers(1, 9)),
         ),
         max_size=40,
@@ -85,14 +85,14 @@ def test_no_task_ever_goes_backwards(events: list[tuple[str, str, int]]) -> None
             case "wait":
                 now += number
             case _:
-                order.pass_over(task, number)
+                order.skip_to(task, number)
                 last[task] = max(last[task], number)
         for each, revision in told(order, now):
             assert revision > last[each]
             last[each] = revision
-    now += PATIENCE_MS
+    now += GAP_TIMEOUT_MS
     told(order, now)
-    assert told(order, now + PATIENCE_MS) == [], "nothing is held back for good"
+    assert told(order, now + GAP_TIMEOUT_MS) == [], "nothing is held back for good"
 
 
 def test_what_is_told_first_need_not_be_the_first_revision() -> None:
@@ -114,30 +114,30 @@ def test_a_gap_is_passed_over_in_the_end() -> None:
     order = ReorderBuffer({"a": 1})
     hear(order, ("a", 3))
     hear(order, ("a", 4), at=NOW + 10)
-    assert told(order, NOW + PATIENCE_MS - 1) == []
-    assert told(order, NOW + PATIENCE_MS) == [("a", 3), ("a", 4)]
+    assert told(order, NOW + GAP_TIMEOUT_MS - 1) == []
+    assert told(order, NOW + GAP_TIMEOUT_MS) == [("a", 3), ("a", 4)]
 
 
 def test_each_gap_has_the_patience_of_its_own() -> None:
     order = ReorderBuffer({"a": 1})
     hear(order, ("a", 3))
     hear(order, ("a", 5), at=NOW + 10)
-    assert told(order, NOW + PATIENCE_MS) == [("a", 3)]
-    assert told(order, NOW + PATIENCE_MS + 10) == [("a", 5)]
+    assert told(order, NOW + GAP_TIMEOUT_MS) == [("a", 3)]
+    assert told(order, NOW + GAP_TIMEOUT_MS + 10) == [("a", 5)]
 
 
 def test_hearing_of_a_change_again_does_not_prolong_the_wait() -> None:
     """A mailbox is read at each beat, and holds what is held back."""
     order = ReorderBuffer({"a": 1})
     hear(order, ("a", 3))
-    hear(order, ("a", 3), at=NOW + PATIENCE_MS)
-    assert told(order, NOW + PATIENCE_MS) == [("a", 3)]
+    hear(order, ("a", 3), at=NOW + GAP_TIMEOUT_MS)
+    assert told(order, NOW + GAP_TIMEOUT_MS) == [("a", 3)]
 
 
 def test_what_comes_too_late_is_dropped() -> None:
     order = ReorderBuffer({"a": 1})
     hear(order, ("a", 3))
-    assert told(order, NOW + PATIENCE_MS) == [("a", 3)]
+    assert told(order, NOW + GAP_TIMEOUT_MS) == [("a", 3)]
     assert hear(order, ("a", 2), ("a", 3), ("a", 4)) == [False, False, True]
     assert told(order) == [("a", 4)]
 
@@ -153,7 +153,7 @@ def test_tasks_do_not_wait_for_each_other(first: str) -> None:
 def test_what_is_passed_over_is_not_told() -> None:
     order = ReorderBuffer({"a": 1, "b": 1})
     hear(order, ("a", 2), ("a", 3), ("a", 5), ("b", 2))
-    order.pass_over("a", 3)
+    order.skip_to("a", 3)
     assert told(order) == [("b", 2)]
     hear(order, ("a", 4))
     assert told(order) == [("a", 4), ("a", 5)]
@@ -161,9 +161,9 @@ def test_what_is_passed_over_is_not_told() -> None:
 
 def test_passing_over_goes_forward_only() -> None:
     order = ReorderBuffer({"a": 5})
-    order.pass_over("a", 3)
+    order.skip_to("a", 3)
     assert hear(order, ("a", 4), ("a", 5), ("a", 6)) == [False, False, True]
-    order.pass_over("b", 2)
+    order.skip_to("b", 2)
     assert hear(order, ("b", 2), ("b", 3)) == [False, True]
 
 

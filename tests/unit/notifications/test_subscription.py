@@ -9,9 +9,9 @@ What the module promises, and the test that fails without it (checked on a copy 
     no older state is told again                 test_what_is_told_again_is_not_older
     rows are read again                          test_an_event_that_was_lost_is_found_in_the_row
     a row may be further than its event          test_a_large_state_that_was_overtaken
-    letters are removed once they were told      test_letters_are_removed_when_they_were_told
-    letters that stay are not told again         test_letters_that_cannot_be_removed_are_told_once
-    letters that wait are kept                   test_what_is_held_back_is_told_by_the_next_listen
+    entries are removed once they were told      test_entries_are_removed_when_they_were_told
+    entries that stay are not told again         test_entries_that_cannot_be_removed_are_told_once
+    entries that wait are kept                   test_what_is_held_back_is_told_by_the_next_listen
     a mailbox is left for the next listen        test_nothing_is_missed_between_two_listens
 """
 
@@ -25,14 +25,16 @@ from typing import Any, Final
 import pytest
 from botocore.exceptions import ClientError
 
+from mcp_tasks.notifications import subscription
 from mcp_tasks.notifications.changes import Change
 from mcp_tasks.notifications.mailboxes import Mailboxes
-from mcp_tasks.notifications.reorder_buffer import OUTAGE_MS, PATIENCE_MS
+from mcp_tasks.notifications.reorder_buffer import GAP_TIMEOUT_MS, ROW_GAP_TIMEOUT_MS
 from mcp_tasks.notifications.subscription import (
-    FIRST_BEAT,
-    KEEP_ALIVE_MS,
-    READ_AGAIN_MS,
-    SLOWEST_BEAT,
+    KEEP_ALIVE_INTERVAL_MS,
+    MAX_READ_INTERVAL_SECONDS,
+    MIN_READ_INTERVAL_SECONDS,
+    ROW_READ_INTERVAL_MS,
+    Subscriber,
     Subscription,
 )
 from mcp_tasks.server.methods.task_wire_format import detailed_task
@@ -132,16 +134,14 @@ class World:
             self.rows,
             self.mailboxes,
             detailed_task,
-            who.get("principal", "alice"),
-            who.get("owner", "her laptop"),
-            self.clock,
-            self.clock.wait,
+            Subscriber(who.get("principal", "alice"), who.get("owner", "her laptop")),
+            clock=subscription.Clock(self.clock, self.clock.wait),
         )
         accepted = following.begin(task_ids, self.clock() + ms)
         return Listen(self, following, accepted, live)
 
-    def letters(self) -> int:
-        """How many letters lie in all mailboxes."""
+    def entries(self) -> int:
+        """How many entries lie in all mailboxes."""
         items = real("dynamodb").scan(TableName=MAILBOXES)["Items"]
         return sum(item["pk"]["S"].startswith("mailbox#") for item in items)
 
@@ -274,7 +274,7 @@ def test_a_change_as_the_listen_begins_is_not_missed(world: World) -> None:
 
 
 def test_a_change_before_the_subscription_that_is_heard_after_it(world: World) -> None:
-    """The row is further than the letter; which of them is told first, it goes forwards."""
+    """The row is further than the entry; which of them is told first, it goes forwards."""
     world.create(A)
     world.write(A)
     world.push.publish()
@@ -284,7 +284,7 @@ def test_a_change_before_the_subscription_that_is_heard_after_it(world: World) -
     assert told in ([(A, 2)], [(A, 1), (A, 2)])
 
 
-def test_an_old_letter_does_not_hold_back_the_current_state(world: World) -> None:
+def test_an_old_entry_does_not_hold_back_the_current_state(world: World) -> None:
     """The bus brought the first of three changes last, just after the subscription.
 
     What lies between it and the row's state was delivered before, and will not come any more.
@@ -313,7 +313,7 @@ def test_every_change_of_every_task_is_told_in_order_and_once(world: World) -> N
     world.clock.at(9_500, lambda: world.complete(B))
     told = world.listen(A, B).hear()
     assert of(A, told) == of(B, told) == list(range(1, 11))
-    assert world.clock.now < NOW + 9_500 + 2 * SLOWEST_BEAT * 1000
+    assert world.clock.now < NOW + 9_500 + 2 * MAX_READ_INTERVAL_SECONDS * 1000
 
 
 def test_what_the_bus_repeats_and_reorders_is_put_right(world: World) -> None:
@@ -373,7 +373,7 @@ def test_a_listen_that_nobody_sees_ends_with_the_first_news(world: World) -> Non
     told = world.listen(A, B, ms=BUFFERED, live=False).hear()
     assert of(A, told) == [1, 2, 3]
     assert of(B, told) == [1, 2]
-    assert world.clock.now <= NOW + 3_000 + SLOWEST_BEAT * 1000
+    assert world.clock.now <= NOW + 3_000 + MAX_READ_INTERVAL_SECONDS * 1000
 
 
 def test_the_current_state_is_no_news(world: World) -> None:
@@ -396,7 +396,7 @@ def test_what_changed_between_two_listens_is_news(world: World) -> None:
 
 
 def test_what_is_told_again_is_not_older(world: World) -> None:
-    """Race: the task changes after its row was read, and the letter is there at once."""
+    """Race: the task changes after its row was read, and the entry is there at once."""
     world.create(A)
     world.listen(A, ms=1_000).hear()
     reads = 0
@@ -420,9 +420,9 @@ def test_the_beat_slows_down_in_silence_and_is_fast_after_news(world: World) -> 
     world.listen(A, ms=15_000).hear()
     waits = world.clock.waits
     quickened = [n for n, (before, after) in enumerate(pairwise(waits)) if after < before]
-    assert waits[0] == FIRST_BEAT
-    assert max(waits) == SLOWEST_BEAT
-    assert waits[quickened[0] + 1] == FIRST_BEAT
+    assert waits[0] == MIN_READ_INTERVAL_SECONDS
+    assert max(waits) == MAX_READ_INTERVAL_SECONDS
+    assert waits[quickened[0] + 1] == MIN_READ_INTERVAL_SECONDS
     assert len(quickened) <= 2, "once after the news, and perhaps for the very last moment"
     assert len(waits) < 30
 
@@ -436,10 +436,11 @@ def test_a_long_silence_is_broken(world: World) -> None:
         heard.append((world.clock.now - NOW, change is None))
     spoken = [moment for moment, _ in heard]
     silences = [moment for moment, silent in heard if silent]
-    assert KEEP_ALIVE_MS <= silences[0] < 20_000
-    assert silences[1] >= 20_000 + KEEP_ALIVE_MS
+    assert KEEP_ALIVE_INTERVAL_MS <= silences[0] < 20_000
+    assert silences[1] >= 20_000 + KEEP_ALIVE_INTERVAL_MS
     assert all(
-        later - moment <= KEEP_ALIVE_MS + SLOWEST_BEAT * 1000 for moment, later in pairwise(spoken)
+        later - moment <= KEEP_ALIVE_INTERVAL_MS + MAX_READ_INTERVAL_SECONDS * 1000
+        for moment, later in pairwise(spoken)
     )
     assert len(silences) == 3
 
@@ -455,7 +456,7 @@ def test_an_event_that_was_lost_is_found_in_the_row(world: World) -> None:
     listen = world.listen(A)
     assert listen.hear() == [(A, 1), (A, 2)]
     assert listen.changes[-1].params["result"]["content"] == DONE["content"]
-    assert world.clock.now <= NOW + READ_AGAIN_MS + SLOWEST_BEAT * 1000
+    assert world.clock.now <= NOW + ROW_READ_INTERVAL_MS + MAX_READ_INTERVAL_SECONDS * 1000
 
 
 def test_an_outage_of_minutes_delays_and_loses_nothing(world: World) -> None:
@@ -473,7 +474,7 @@ def test_an_outage_that_does_not_end_is_passed_over(world: World) -> None:
     """A state that was only ever found in the row is told in the end."""
     world.create(A)
     world.clock.at(1_000, lambda: world.write(A), lambda: world.write(A))
-    told = world.listen(A, ms=OUTAGE_MS + 2 * READ_AGAIN_MS)
+    told = world.listen(A, ms=ROW_GAP_TIMEOUT_MS + 2 * ROW_READ_INTERVAL_MS)
     assert told.hear() == [(A, 1), (A, 3)]
 
 
@@ -484,8 +485,8 @@ def test_an_event_that_was_lost_among_others_delays_them_only(world: World) -> N
     world.clock.at(5_000, lambda: world.report(A))
     world.clock.at(9_000, lambda: world.complete(A))
     assert world.listen(A).hear() == [(A, 1), (A, 3), (A, 4)]
-    assert world.clock.now >= NOW + 5_000 + PATIENCE_MS
-    assert world.clock.now <= NOW + 9_000 + PATIENCE_MS + SLOWEST_BEAT * 1000
+    assert world.clock.now >= NOW + 5_000 + GAP_TIMEOUT_MS
+    assert world.clock.now <= NOW + 9_000 + GAP_TIMEOUT_MS + MAX_READ_INTERVAL_SECONDS * 1000
 
 
 def test_an_event_that_is_late_holds_back_the_end(world: World) -> None:
@@ -518,10 +519,10 @@ def test_an_end_behind_a_gap_is_told_within_the_patience(world: World, live: boo
     world.clock.at(3_000, lambda: world.complete(A))
     told: list[Told] = []
     while (A, 4) not in told:
-        assert world.clock.now <= NOW + 2_000 + PATIENCE_MS
+        assert world.clock.now <= NOW + 2_000 + GAP_TIMEOUT_MS
         told += world.listen(A, ms=BUFFERED, live=live).hear()
     assert set(told) == {(A, 1), (A, 3), (A, 4)}
-    assert world.clock.now <= NOW + 2_000 + PATIENCE_MS + SLOWEST_BEAT * 1000
+    assert world.clock.now <= NOW + 2_000 + GAP_TIMEOUT_MS + MAX_READ_INTERVAL_SECONDS * 1000
 
 
 def test_a_result_that_was_left_out_comes_from_the_row(world: World) -> None:
@@ -561,7 +562,7 @@ def test_a_task_that_expires_ends_the_listen(world: World) -> None:
     """Expired, it is as if it never was: nothing is told of it."""
     world.create(A, ttl_ms=30_000)
     assert world.listen(A).hear() == [(A, 1)]
-    assert NOW + 30_000 <= world.clock.now <= NOW + 30_000 + READ_AGAIN_MS + 1_000
+    assert NOW + 30_000 <= world.clock.now <= NOW + 30_000 + ROW_READ_INTERVAL_MS + 1_000
 
 
 def test_a_large_change_of_a_task_that_has_expired_is_not_told(world: World) -> None:
@@ -592,7 +593,7 @@ def test_an_error_of_dynamodb_is_for_the_caller(world: World, operation: str) ->
         list(told)
 
 
-def test_letters_that_cannot_be_removed_are_told_once(world: World) -> None:
+def test_entries_that_cannot_be_removed_are_told_once(world: World) -> None:
     """To remove them saves money, and nothing else."""
     world.create(A)
     for ms in (1_000, 4_000):
@@ -600,10 +601,10 @@ def test_letters_that_cannot_be_removed_are_told_once(world: World) -> None:
     listen = world.listen(A, ms=6_000)
     world.calls.instead["batch_write_item"] = refusing("dynamodb", "InternalServerError")
     assert listen.hear() == [(A, 1), (A, 2), (A, 3)]
-    assert world.letters() == 2
+    assert world.entries() == 2
     del world.calls.instead["batch_write_item"]
     assert world.listen(A, ms=1_000).hear() == [(A, 3)]
-    assert world.letters() == 0
+    assert world.entries() == 0
 
 
 # one listen after the other
@@ -637,28 +638,28 @@ def test_what_is_held_back_is_told_by_the_next_listen(world: World) -> None:
     world.clock.at(1_001, lambda: late.append(world.push.events.pop()))
     world.clock.at(2_000, lambda: world.report(A))
     assert world.listen(A, ms=5_000).hear() == [(A, 1)]
-    assert world.letters() == 1
+    assert world.entries() == 1
     world.push.events.extend(late)
     world.push.deliver()
     assert world.listen(A, ms=5_000).hear() == [(A, 2), (A, 3)]
-    assert world.letters() == 0
+    assert world.entries() == 0
 
 
-def test_letters_are_removed_when_they_were_told(world: World) -> None:
+def test_entries_are_removed_when_they_were_told(world: World) -> None:
     world.create(A, B)
     for ms in (1_000, 2_000, 3_000):
         world.clock.at(ms, lambda: world.report(A), lambda: world.report(B))
     world.listen(A, B, ms=10_000).hear()
-    assert world.letters() == 0
+    assert world.entries() == 0
 
 
-def test_letters_that_are_too_late_are_removed_too(world: World) -> None:
+def test_entries_that_are_too_late_are_removed_too(world: World) -> None:
     world.create(A)
     world.clock.at(1_000, lambda: world.report(A))
     world.clock.at(5_000, lambda: world.push.events.extend(world.push.heard))
     world.clock.at(5_001, lambda: world.push.deliver())
     assert world.listen(A, ms=10_000).hear() == [(A, 1), (A, 2)]
-    assert world.letters() == 0
+    assert world.entries() == 0
 
 
 def test_a_listen_that_is_cut_short_is_continued(world: World) -> None:
@@ -714,7 +715,7 @@ def test_two_listens_of_a_client_at_once_hear_everything_each(world: World) -> N
 
 
 def test_a_quiet_beat_is_one_query(world: World) -> None:
-    """Of the mailbox alone, however many tasks it follows; and letters are not read twice."""
+    """Of the mailbox alone, however many tasks it follows; and entries are not read twice."""
     tasks = [f"c1-{n:032x}" for n in range(30)]
     world.create(*tasks)
     world.clock.at(1_000, lambda: world.report(tasks[0]))
@@ -742,7 +743,7 @@ def test_what_is_not_followed_any_more_costs_no_reading(world: World) -> None:
     began = world.clock.now - NOW
     world.clock.at(began + 1_000, lambda: world.report(B))
     assert listen.hear() == [(A, 1)]
-    assert world.letters() == 0
+    assert world.entries() == 0
 
 
 def test_a_listen_reads_its_tasks_twice_and_then_seldom(world: World) -> None:
@@ -777,7 +778,7 @@ def test_the_mailbox_that_knows_most_is_taken_over(
 
 
 def test_a_task_that_there_was_no_room_for_is_not_waited_for(world: World) -> None:
-    """It changes before the next listen: its states from before the first one are in no letter."""
+    """It changes before the next listen: its states from before the first one are in no entry."""
     world.create(A, B)
     world.report(A)
     world.report(B)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from mcp_tasks.aws.streaming_runtime import Response
-from mcp_tasks.notifications.subscription import Subscription
+from mcp_tasks.notifications.subscription import Clock, Subscription
 from mcp_tasks.server.http.endpoint import Endpoint
 from mcp_tasks.server.http.event_stream import end_stream, streamed_channel
 from mcp_tasks.server.http.messages import HttpRequest
@@ -51,7 +51,7 @@ class Time:
             monkeypatch.setattr(f"{module}.now_ms", self.read)
         monkeypatch.setattr(
             "mcp_tasks.server.methods.subscriptions.Subscription",
-            partial(Subscription, clock=self.read, wait=self.wait),
+            partial(Subscription, clock=Clock(self.read, self.wait)),
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from moto.dynamodb.models import dynamodb_backends
 
-from mcp_tasks.notifications.changes import published, read_change
+from mcp_tasks.notifications.changes import changes_to_publish, read_change
 from mcp_tasks.notifications.event_bus import EventBus
 from mcp_tasks.notifications.mailboxes import Mailboxes
 from mcp_tasks.server.methods.task_wire_format import detailed_task
@@ -53,7 +53,7 @@ class Push:
 
     def publish(self) -> int:
         """The function `publish`, on all that is new; returns how many changes it put out."""
-        return self._bus.publish(published(self.records(), detailed_task))
+        return self._bus.publish(changes_to_publish(self.records(), detailed_task))
 
     def deliver(self) -> None:
         """The function `deliver`, on all that is on the bus."""

@@ -23,7 +23,7 @@ from aws_lambda_powertools import Logger
 from ...audit import audit
 from ...notifications.changes import Change
 from ...notifications.mailboxes import Mailboxes
-from ...notifications.subscription import FAULTS, Subscription
+from ...notifications.subscription import DYNAMODB_ERRORS, Subscriber, Subscription
 from ...protocol import meta
 from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
 from ...protocol.notifications import notification
@@ -106,7 +106,7 @@ class Subscriptions:
             if limit:
                 try:
                     self.quotas.release_listen(principal, subscription_id)
-                except FAULTS as error:
+                except DYNAMODB_ERRORS as error:
                     # It is free again at `until`.
                     logger.warning(
                         "Subscription quota was not released", error=type(error).__name__
@@ -118,8 +118,7 @@ class Subscriptions:
             self.task_table,
             self.mailboxes,
             detailed_task,
-            call.principal,
-            _owner(call),
+            Subscriber(call.principal, _owner(call)),
             with_result=lambda task, now: self.result_links.with_result(
                 task, now, MAX_NOTIFIED_RESULT_BYTES
             ),
@@ -161,7 +160,7 @@ def _send_changes(call: Call, subscription: Subscription, tag: dict[str, Any]) -
             break
     try:
         subscription.end()
-    except FAULTS as error:
+    except DYNAMODB_ERRORS as error:
         # The client's next subscription begins with the tasks' current states.
         logger.warning("Mailbox was not kept", error=type(error).__name__)
     return sent

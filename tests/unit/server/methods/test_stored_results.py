@@ -7,7 +7,13 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tasks.notifications.changes import MAX_BYTES, Change, change_to, fitting, read_change
+from mcp_tasks.notifications.changes import (
+    MAX_DETAIL_BYTES,
+    Change,
+    change_to,
+    fit_to_event,
+    read_change,
+)
 from mcp_tasks.payloads.pointer import PayloadPointer, payload_prefix
 from mcp_tasks.payloads.s3_store import PayloadStore
 from mcp_tasks.server.methods.result_links import MAX_NOTIFIED_RESULT_BYTES
@@ -47,14 +53,16 @@ def test_a_stored_result_that_was_loaded_is_told() -> None:
 
 def test_what_was_left_out_stays_left_out() -> None:
     """Whatever else has to be."""
-    params = {**detailed_task(a_task(), NOW), "statusMessage": "x" * MAX_BYTES}
-    change = fitting(Change(ID, 2, params, ("result",)))
+    params = {**detailed_task(a_task(), NOW), "statusMessage": "x" * MAX_DETAIL_BYTES}
+    change = fit_to_event(Change(ID, 2, params, ("result",)))
     assert change.left_out == ("result", "statusMessage")
     assert read_change(json.loads(change.detail())) == change
 
 
 def test_a_small_event_of_a_stored_result_says_that_something_is_missing() -> None:
-    change = fitting(change_to(a_task(**COMPLETED, result_payload=PAYLOAD), NOW, detailed_task))
+    change = fit_to_event(
+        change_to(a_task(**COMPLETED, result_payload=PAYLOAD), NOW, detailed_task)
+    )
     assert read_change(json.loads(change.detail())).left_out == ("result",)
 
 
