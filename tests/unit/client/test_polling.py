@@ -1,0 +1,178 @@
+"""Polling a task to its end, and answering its questions (tasks.md, "Task Polling")."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from mcp import MCPError
+from mcp_types import ElicitRequestFormParams, ElicitResult, ErrorData, InputRequest
+
+from mcp_tasks_client import (
+    DEFAULT_POLL_INTERVAL_MS,
+    MIN_POLL_INTERVAL_MS,
+    Task,
+    TaskCancelled,
+    TaskFailed,
+    wait_for_task,
+)
+from tests.unit.client.scripted import (
+    ANSWERED,
+    FAILED,
+    FORM,
+    ID,
+    FakeSession,
+    asking,
+    completed,
+    task,
+    text_of,
+)
+
+# ---- The end of a task --------------------------------------------------------------------------
+
+
+def test_a_task_is_polled_until_it_has_the_tools_result(session: FakeSession) -> None:
+    polls = session.scripted(task("working"), task("working"), completed("42"))
+    result = asyncio.run(wait_for_task(polls, ID))
+    assert text_of(result) == "42"
+    assert session.log.count("tasks/get") == 3
+
+
+def test_a_tools_own_error_is_a_result(session: FakeSession) -> None:
+    """tasks.md, "Task Execution Errors": `completed`, with `isError`."""
+    result = asyncio.run(wait_for_task(session.scripted(completed("no", isError=True)), ID))
+    assert (text_of(result), result.is_error) == ("no", True)
+
+
+def test_a_failed_task_raises_its_json_rpc_error(session: FakeSession) -> None:
+    """tasks.md, "Task Execution Errors": the error of the request that became the task."""
+    with pytest.raises(MCPError) as raised:
+        asyncio.run(wait_for_task(session.scripted(task("working"), FAILED), ID))
+    error = raised.value
+    assert isinstance(error, TaskFailed)
+    assert (error.code, error.message, error.data) == (-32603, "It broke", {"a": 1})
+    assert error.task_id == ID
+
+
+def test_a_cancelled_task_raises(session: FakeSession) -> None:
+    with pytest.raises(TaskCancelled, match=ID) as raised:
+        asyncio.run(wait_for_task(session.scripted(task("cancelled")), ID))
+    assert raised.value.task_id == ID
+
+
+# ---- The interval between polls ------------------------------------------------------------------
+
+
+def test_each_poll_waits_for_the_interval_that_the_last_one_suggested(session: FakeSession) -> None:
+    """tasks.md, "Task Polling": clients should respect `pollIntervalMs`, which may change."""
+    polls = session.scripted(
+        task("working", pollIntervalMs=700), task("working", pollIntervalMs=2500), completed()
+    )
+    asyncio.run(wait_for_task(polls, ID))
+    assert session.log == ["tasks/get", 0.7, "tasks/get", 2.5, "tasks/get"]
+
+
+@pytest.mark.parametrize(
+    ("suggested", "waited_ms"),
+    [({}, DEFAULT_POLL_INTERVAL_MS), ({"pollIntervalMs": None}, DEFAULT_POLL_INTERVAL_MS)]
+    + [({"pollIntervalMs": ms}, MIN_POLL_INTERVAL_MS) for ms in (0, MIN_POLL_INTERVAL_MS - 1)],
+)
+def test_a_server_cannot_make_the_client_poll_without_a_pause(
+    session: FakeSession, suggested: dict[str, Any], waited_ms: int
+) -> None:
+    working = task("working")
+    del working["pollIntervalMs"]
+    asyncio.run(wait_for_task(session.scripted(working | suggested, completed()), ID))
+    assert session.log == ["tasks/get", waited_ms / 1000, "tasks/get"]
+
+
+def test_the_interval_follows_an_answer_too(session: FakeSession) -> None:
+    asyncio.run(wait_for_task(session.scripted(asking("a"), completed()), ID))
+    assert session.log == ["tasks/get", "tasks/update", 0.5, "tasks/get"]
+
+
+# ---- Questions -----------------------------------------------------------------------------------
+
+
+def test_a_question_is_answered_once(session: FakeSession) -> None:
+    """tasks.md, "Task Update Requests": a question may stay in polls after its answer."""
+    polls = session.scripted(asking("a"), asking("a"), task("working"), asking("a"), completed())
+    asyncio.run(wait_for_task(polls, ID))
+    assert len(session.asked) == 1
+    assert session.updates == [{"a": ANSWERED}]
+
+
+def test_a_new_question_beside_an_answered_one_is_answered_alone(session: FakeSession) -> None:
+    asyncio.run(wait_for_task(session.scripted(asking("a"), asking("a", "b"), completed()), ID))
+    assert session.updates == [{"a": ANSWERED}, {"b": ANSWERED}]
+
+
+def test_questions_of_one_poll_are_answered_by_one_request(session: FakeSession) -> None:
+    asyncio.run(wait_for_task(session.scripted(asking("a", "b"), completed()), ID))
+    assert session.updates == [{"a": ANSWERED, "b": ANSWERED}]
+
+
+def test_without_answer_the_clients_own_callback_is_called(session: FakeSession) -> None:
+    """tasks.md, "Security Considerations": a question is treated like a direct request."""
+    asyncio.run(wait_for_task(session.scripted(asking("a"), completed()), ID))
+    (params,) = [request.params for request in session.asked]
+    assert isinstance(params, ElicitRequestFormParams)
+    assert (params.message, params.requested_schema) == ("Are you sure?", FORM)
+
+
+def test_an_error_of_the_clients_callback_is_raised(log: list[Any]) -> None:
+    session = FakeSession(log, answer=ErrorData(code=-32600, message="Elicitation not supported"))
+    with pytest.raises(MCPError, match="not supported"):
+        asyncio.run(wait_for_task(session.scripted(asking("a")), ID))
+    assert session.updates == []
+
+
+def test_answer_replaces_the_clients_callback(session: FakeSession) -> None:
+    keys = []
+
+    async def decline(key: str, request: InputRequest) -> ElicitResult:
+        keys.append(key)
+        return ElicitResult(action="decline")
+
+    asyncio.run(wait_for_task(session.scripted(asking("a"), completed()), ID, answer=decline))
+    assert (keys, session.asked) == (["a"], [])
+    assert session.updates == [{"a": {"action": "decline"}}]
+
+
+# ---- on_update -----------------------------------------------------------------------------------
+
+
+def test_on_update_gets_every_change_once(session: FakeSession) -> None:
+    seen: list[tuple[str, str | None]] = []
+    later = {"statusMessage": "half-way", "lastUpdatedAt": "2026-11-01T00:00:01.000Z"}
+    polls = session.scripted(
+        task("working"),
+        task("working"),
+        task("working", **later),
+        task("working", **later, _meta={"trace": 1}),  # no part of the task's state
+        asking("a"),
+        completed(),
+    )
+    asyncio.run(
+        wait_for_task(polls, ID, lambda task: seen.append((task.status, task.status_message)))
+    )
+    assert seen == [
+        ("working", None),
+        ("working", "half-way"),
+        ("input_required", None),
+        ("completed", None),
+    ]
+
+
+def test_on_update_gets_a_failed_task_before_the_error_is_raised(session: FakeSession) -> None:
+    seen: list[Task] = []
+    with pytest.raises(TaskFailed):
+        asyncio.run(wait_for_task(session.scripted(FAILED), ID, seen.append))
+    assert [task.status for task in seen] == ["failed"]
+
+
+def test_every_request_of_a_wait_has_the_callers_timeout(session: FakeSession) -> None:
+    polls = session.scripted(asking("a"), completed())
+    asyncio.run(wait_for_task(polls, ID, read_timeout_seconds=7))
+    assert session.timeouts == [7, 7, 7]
