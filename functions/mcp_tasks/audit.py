@@ -1,9 +1,10 @@
-"""The audit log: who did what to which task, one line each.
+"""The audit log: one line for each action on a task.
 
     {"message": "audit", "action": "read", "task_id": "c1-...", "principal": "https://...|alice"}
 
-`create`, `read`, `answer` and `cancel` are a client's; `end` is the server's. A line says nothing
-of what was in the task. `refused` marks what was not done: for the caller there is no such task.
+A client's actions are `create`, `read`, `answer` and `cancel`; the server's is `end`. A line has
+nothing of the task's arguments, questions, answers or result. `refused` marks an action that was
+not done, because the principal has no such task.
 """
 
 from __future__ import annotations
@@ -18,6 +19,6 @@ logger = Logger()
 
 
 def audit(action: Action, task_id: str, principal: str, **more: str | bool) -> None:
-    """Write a line."""
-    about: dict[str, Any] = {"action": action, "task_id": task_id, "principal": principal, **more}
-    logger.info("audit", **about)
+    """Write a line, with further members such as `refused` or `status`."""
+    line: dict[str, Any] = {"action": action, "task_id": task_id, "principal": principal, **more}
+    logger.info("audit", **line)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tasks.json_schema import InvalidSchema, Mismatch, check, compiled
+from mcp_tasks.json_schema import InvalidSchema, SchemaMismatch, check_value, compile_schema
 
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 DRAFT_07: Final = "http://json-schema.org/draft-07/schema#"
@@ -21,8 +21,8 @@ DRAFT_07: Final = "http://json-schema.org/draft-07/schema#"
 def complaint(schema: dict[str, Any], value: Any) -> str | None:
     """What is wrong with a value, if anything is."""
     try:
-        check(compiled(schema), value, "value")
-    except Mismatch as error:
+        check_value(compile_schema(schema), value, "value")
+    except SchemaMismatch as error:
         return str(error)
     return None
 
@@ -154,7 +154,7 @@ def test_a_dialect_that_is_not_known_is_refused(dialect: Any) -> None:
     """ "Implementations MUST ... return an appropriate error indicating the dialect is not
     supported"."""
     with pytest.raises(InvalidSchema):
-        compiled({"$schema": dialect, "type": "object"})
+        compile_schema({"$schema": dialect, "type": "object"})
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_dialect_that_is_not_known_is_refused(dialect: Any) -> None:
 )
 def test_what_is_no_schema_is_refused(schema: dict[str, Any]) -> None:
     with pytest.raises(InvalidSchema):
-        compiled(schema)
+        compile_schema(schema)
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_nothing_is_fetched(
     """ "MUST NOT automatically dereference $ref ... values that resolve to network URIs"."""
     address, asked = web
     with pytest.raises(InvalidSchema):
-        compiled(around(f"{address}{path}"))
+        compile_schema(around(f"{address}{path}"))
     assert asked == []
 
 
@@ -226,7 +226,7 @@ def test_no_file_is_read(tmp_path: Path) -> None:
     file = tmp_path / "schema.json"
     file.write_text('{"type": "integer"}', encoding="utf-8")
     with pytest.raises(InvalidSchema):
-        compiled({"$ref": file.as_uri()})
+        compile_schema({"$ref": file.as_uri()})
 
 
 SECRET: Final = "hunter2"
@@ -306,8 +306,8 @@ def test_no_message_ever_quotes_the_value(value: Any, schema: dict[str, Any]) ->
 
 
 def test_what_is_wrong_as_a_whole_goes_by_its_name() -> None:
-    with pytest.raises(Mismatch, match=r"^arguments: "):
-        check(compiled({"type": "object"}), SECRET, "arguments")
+    with pytest.raises(SchemaMismatch, match=r"^arguments: "):
+        check_value(compile_schema({"type": "object"}), SECRET, "arguments")
 
 
 @pytest.mark.parametrize("value", [{}, [], "text", 5, 0.5, True, None])

@@ -32,11 +32,11 @@ class WrittenSchema:
     def __init__(self, schema: Mapping[str, Any]) -> None:
         """Raises InvalidSchema."""
         self.schema = dict(schema)
-        self._compiled = json_schema.compiled(self.schema)
+        self._compiled = json_schema.compile_schema(self.schema)
 
     def check(self, value: Any, name: str) -> None:
-        """Raises Mismatch for the first violation, which it locates within `name`."""
-        json_schema.check(self._compiled, value, name)
+        """Raises SchemaMismatch for the first violation, which it locates within `name`."""
+        json_schema.check_value(self._compiled, value, name)
 
 
 def hints(function: Callable[..., Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, TypeAdapter
 
-from ..json_schema import Mismatch
+from ..json_schema import SchemaMismatch
 from ..protocol.headers import MirroredParameter, mirrored_parameters
 from ..protocol.meta import RESERVED
 from . import schema
@@ -153,7 +153,7 @@ class Tool:
         if isinstance(self.arguments, schema.WrittenSchema):
             try:
                 self.arguments.check(arguments, "arguments")
-            except Mismatch as error:
+            except SchemaMismatch as error:
                 raise schema.InvalidArguments(str(error)) from None
             return dict(arguments)
         return schema.validate_arguments(self.arguments, arguments)

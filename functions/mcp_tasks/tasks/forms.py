@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..json_schema import InvalidSchema, Mismatch, check, compiled
+from ..json_schema import InvalidSchema, SchemaMismatch, check_value, compile_schema
 
 TEXT: Final = {"type": "string"}
 COUNT: Final = {"type": "integer", "minimum": 0}
@@ -83,11 +83,11 @@ def check_form(schema: Mapping[str, Any]) -> None:
         required = ["items"] if kind == "array" else []
         rules = {"type": "object", "properties": keywords, "required": required}
         try:
-            check(compiled(rules), field, name)
-        except Mismatch as error:
+            check_value(compile_schema(rules), field, name)
+        except SchemaMismatch as error:
             raise InvalidQuestion(f"{name}: {ALLOWED} ({error})") from None
         try:
-            compiled({"type": "object", "properties": {name: field}})
+            compile_schema({"type": "object", "properties": {name: field}})
         except InvalidSchema:
             raise InvalidQuestion(f"{name}: not a JSON Schema") from None
 
@@ -98,8 +98,8 @@ def check_content(schema: Mapping[str, Any], content: object) -> None:
     Raises InvalidAnswer naming the field and the rule, and not the value, which stays private.
     """
     try:
-        check(compiled(schema), content, "content")
-    except Mismatch as error:
+        check_value(compile_schema(schema), content, "content")
+    except SchemaMismatch as error:
         raise InvalidAnswer(str(error)) from None
 
 

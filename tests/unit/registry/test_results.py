@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, TypeAdapter
 
 from mcp_tasks import TaskContext, ToolResult, tool
-from mcp_tasks.json_schema import Mismatch
+from mcp_tasks.json_schema import SchemaMismatch
 from mcp_tasks.registry.declaration import DECLARATION
 from mcp_tasks.registry.results import (
     MAX_TEXT_COPY_CHARACTERS,
@@ -110,7 +110,7 @@ def test_content_that_no_client_could_read_is_an_error(block: Any) -> None:
 def test_a_value_is_checked_against_a_written_schema() -> None:
     written = WrittenSchema(WRITTEN_SCHEMA)
     assert checked(returned(WRITTEN, written))["structuredContent"] == WRITTEN
-    with pytest.raises(Mismatch, match=r"^the result: .*born"):
+    with pytest.raises(SchemaMismatch, match=r"^the result: .*born"):
         returned({"fullName": "Ada"}, written)
 
 
