@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from mcp_tasks.environment import Auth
 from mcp_tasks.registry.catalogue import Catalogue
-from mcp_tasks.server.caller import Auth
 
 from .context import Context, refusal
 from .options import OPTIONS

@@ -10,7 +10,7 @@ from typing import Final
 
 from aws_cdk import aws_apigateway as apigateway
 
-from mcp_tasks.protocol.challenge import challenge
+from mcp_tasks.protocol.www_authenticate import bearer_challenge
 
 INVALID_REQUEST: Final = -32600
 INTERNAL_ERROR: Final = -32603
@@ -77,7 +77,7 @@ def challenge_callers(
         "401",
         INVALID_REQUEST,
         json.dumps("The request needs a valid access token"),
-        f"'{challenge(resource_metadata, scopes)}'",
+        f"'{bearer_challenge(resource_metadata, scopes)}'",
     )
     _add(
         api,

@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from typing import Final
 
-from mcp_tasks.server.caller import Auth
+from mcp_tasks.environment import Auth
 
 from .bundle import Target
 from .context import refusal

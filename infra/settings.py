@@ -8,9 +8,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_tasks.environment import Auth
 from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue
-from mcp_tasks.server.caller import Auth
 from mcp_tasks.server_identity import ServerIdentity
 
 from .auth import OAuth, auth_of, check_scopes

@@ -34,8 +34,6 @@ from .workflows.reconcile import Reconciler
 if TYPE_CHECKING:
     from botocore.config import Config
 
-    from .server.caller import Auth
-
 BUNDLE = Path(__file__).resolve().parent.parent
 """The folder of a function's code."""
 
@@ -146,9 +144,9 @@ class Deployment:
         return self._environment[names.CELL]
 
     @property
-    def auth(self) -> Auth:
+    def auth(self) -> names.Auth:
         """How callers authenticate. There is no default, so that nobody gets in by omission."""
-        return cast("Auth", self._environment[names.AUTH])
+        return cast("names.Auth", self._environment[names.AUTH])
 
     @property
     def scopes(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ and its environment a moment later.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 TASKS_TABLE: Final = "TASKS_TABLE"
 MAILBOXES_TABLE: Final = "MAILBOXES_TABLE"
@@ -33,7 +33,8 @@ ALLOWED_HOSTS: Final = "ALLOWED_HOSTS"
 """Separated by spaces; empty for all hosts."""
 
 AUTH: Final = "AUTH"
-"""`oauth`, `iam` or `none`."""
+Auth = Literal["oauth", "iam", "none"]
+"""The values of AUTH: how the deployment identifies its callers."""
 ISSUER: Final = "ISSUER"
 """The URL of the authorization server whose tokens are accepted."""
 AUDIENCE: Final = "AUDIENCE"

@@ -22,7 +22,7 @@ from mcp_tasks import environment
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.payloads.offloading import MAX_OBJECT_BYTES
 from mcp_tasks.payloads.pointer import payload_prefix
-from mcp_tasks.protocol.trace import logged, trace_context
+from mcp_tasks.protocol.trace import loggable, trace_context
 from mcp_tasks.redaction import step_errors_redacted
 from mcp_tasks.registry.context import TaskContext
 from mcp_tasks.registry.function_tool import FunctionTool
@@ -53,7 +53,7 @@ entry = deployment.catalogue.tools.get(TOOL)
 def handler(event: dict[str, Any], context: LambdaContext) -> Any:
     """Run it, and return its output; a failure leaves under its own name, without its message."""
     logger.append_keys(task_id=event["task"], tool=TOOL, step=event.get("step"))
-    logger.append_keys(**logged(trace_context(event.get("trace") or {})))
+    logger.append_keys(**loggable(trace_context(event.get("trace") or {})))
     prefix = payload_prefix(TOOL, event["task"])
     payloads = deployment.payloads
 

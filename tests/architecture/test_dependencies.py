@@ -56,9 +56,7 @@ MAY_IMPORT: Final = {
 FOUNDATIONS: Final = {name for name in MAY_IMPORT if "." in name and not MAY_IMPORT[name]}
 """Parts of the library that import none of it. All but the client may import them."""
 
-KNOWN: Final = {
-    ("mcp_tasks.deployment", "mcp_tasks.server"): "the type of AUTH's values, for type checkers",
-}
+KNOWN: Final[dict[tuple[str, str], str]] = {}
 """What the table does not allow, and why it is so."""
 
 

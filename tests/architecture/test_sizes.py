@@ -28,7 +28,6 @@ EXCEPTIONS: Final = {
 BEING_SPLIT: Final = (
     "functions/mcp_tasks/notifications/",
     "functions/mcp_tasks/registry/",
-    "functions/mcp_tasks/server/",
     "functions/mcp_tasks/tasks/",
     "infra/",
 )

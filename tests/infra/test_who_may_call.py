@@ -14,7 +14,7 @@ import pytest
 
 from infra.auth import SCOPE, OAuth
 from infra.settings import Settings
-from mcp_tasks.protocol.challenge import challenge
+from mcp_tasks.protocol.www_authenticate import bearer_challenge
 from mcp_tasks.registry.catalogue import Catalogue
 from tests.infra.assembly import Assembly, entry
 from tests.infra.conftest import OAUTH
@@ -230,7 +230,7 @@ def test_a_caller_without_a_token_is_told_where_to_get_one(
     """authorization/index.mdx, "Protected Resource Metadata Discovery Requirements"."""
     response = _responses(assemblies[name])["UNAUTHORIZED"]
     assert response["StatusCode"] == "401"
-    text = challenge(f"{BASES[name]}{WELL_KNOWN}/mcp", SCOPES[name])
+    text = bearer_challenge(f"{BASES[name]}{WELL_KNOWN}/mcp", SCOPES[name])
     assert response["ResponseParameters"] == {
         "gatewayresponse.header.WWW-Authenticate": f"'{text}'"
     }

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from .. import environment as names
-from ..protocol.challenge import challenge
 from ..protocol.errors import ProtocolError
-from ..protocol.headers import Headers, decode
+from ..protocol.headers import Headers, decode_header
+from ..protocol.www_authenticate import bearer_challenge
 from ..registry.catalogue import FILE_NAME, Catalogue
 from .bearer import bearer_token
 from .jwks import Jwks
@@ -62,7 +62,9 @@ class RequestAuthorizer:
         needed = self._needed_scopes(headers)
         if grant.scopes.issuperset(needed):
             return Decision(grant, None)
-        return Decision(grant, challenge(self._resource_metadata, needed, "insufficient_scope"))
+        return Decision(
+            grant, bearer_challenge(self._resource_metadata, needed, "insufficient_scope")
+        )
 
     def _needed_scopes(self, headers: Headers) -> list[str]:
         """All scopes that the request needs, so that one new token suffices for it
@@ -80,7 +82,7 @@ def _called_tool(headers: Headers) -> str:
     try:
         if headers.get("mcp-method") != "tools/call":
             return ""
-        return decode(headers.get("mcp-name") or "", "Mcp-Name")
+        return decode_header(headers.get("mcp-name") or "", "Mcp-Name")
     except ProtocolError:
         return ""
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..protocol.meta import RESERVED
+from ..protocol.meta import META_MEMBER
 from ..tasks.state import Status
 from ..tasks.task import Task
 from ..tasks.task_item import revision_of, task_of
@@ -51,7 +51,7 @@ class Change:
         about: dict[str, Any] = {REVISION: self.revision}
         if self.left_out:
             about[LEFT_OUT] = list(self.left_out)
-        return json.dumps({**self.params, RESERVED: about}, separators=(",", ":"))
+        return json.dumps({**self.params, META_MEMBER: about}, separators=(",", ":"))
 
 
 def change_to(task: Task, at: int, wire_format: WireFormat) -> Change:
@@ -68,11 +68,11 @@ def read_change(detail: Mapping[str, Any]) -> Change:
 
     Raises KeyError, TypeError or ValueError for a detail that `Change.detail` did not write.
     """
-    about = detail[RESERVED]
+    about = detail[META_MEMBER]
     return Change(
         task_id=detail["taskId"],
         revision=int(about[REVISION]),
-        params={name: value for name, value in detail.items() if name != RESERVED},
+        params={name: value for name, value in detail.items() if name != META_MEMBER},
         left_out=tuple(about.get(LEFT_OUT, ())),
     )
 

@@ -1,4 +1,4 @@
 """The wire: JSON-RPC 2.0, MCP's error codes, `_meta`, and the mirrored HTTP headers.
 
-Nothing here knows DynamoDB, Step Functions or a tool; everything is a function of its arguments.
+No function here calls AWS or a tool: each depends on its arguments only.
 """

@@ -1,7 +1,7 @@
-"""What a client says it can be asked for: `form`, `url`, `sampling`, `roots`.
+"""The kinds of questions that a client declares it can answer: `form`, `url`, `sampling`, `roots`.
 
 Sources: 2026-07-28 client/elicitation.mdx, client/sampling.mdx and client/roots.mdx, "Capabilities"
-of each. The four names are this server's; the objects are the protocol's.
+of each. The four names are this server's; the capability objects are the protocol's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def askable(capabilities: Mapping[str, Any]) -> frozenset[str]:
-    """What a client with these capabilities can be asked for."""
+    """The kinds of questions that a client with these capabilities can answer."""
     found = {name for name in ("sampling", "roots") if isinstance(capabilities.get(name), dict)}
     elicitation = capabilities.get("elicitation")
     if isinstance(elicitation, dict):
@@ -21,8 +21,8 @@ def askable(capabilities: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(found)
 
 
-def required(kinds: Iterable[str]) -> dict[str, Any]:
-    """The ClientCapabilities object that a client must declare to be asked for all of these."""
+def required_capabilities(kinds: Iterable[str]) -> dict[str, Any]:
+    """The ClientCapabilities that a client must declare to be asked questions of these kinds."""
     capabilities: dict[str, Any] = {}
     for kind in sorted(kinds):
         if kind in ("form", "url"):

@@ -1,4 +1,4 @@
-"""The error codes a server may emit, and the HTTP status that carries each.
+"""JSON-RPC errors: the codes that the server emits, and the HTTP status of each.
 
 Sources: 2026-07-28 basic/index.mdx, "Error Codes"; basic/transports/streamable-http.mdx, "Protocol
 Version Header" (404), "Server Validation" (400) and "Security & Endpoint" (403).
@@ -11,7 +11,7 @@ from enum import IntEnum
 from http import HTTPStatus
 from typing import Any, Final
 
-from .challenge import challenge
+from .www_authenticate import bearer_challenge
 
 
 class ErrorCode(IntEnum):
@@ -43,10 +43,10 @@ HTTP_STATUS: Final[Mapping[ErrorCode, HTTPStatus]] = {
 class ProtocolError(Exception):
     """A request that is answered with a JSON-RPC error.
 
-    Raised anywhere below the endpoint; the endpoint is the only place that renders it. `status`
-    overrides the table for the few errors whose HTTP status says more than their code (403, 413).
-    `headers` go with the HTTP answer. `retry_after_seconds` says when to come back, in the header
-    (RFC 9110, section 10.2.3) and, for clients that do not see headers, in `data`.
+    Any code below the endpoint raises it; the endpoint alone writes it into a response. `status`
+    overrides the table for errors whose HTTP status says more than their code (403, 413).
+    `headers` are added to the HTTP response. `retry_after_seconds` says when to repeat the request:
+    in `Retry-After` (RFC 9110, section 10.2.3) and, for clients that do not see headers, in `data`.
     """
 
     def __init__(
@@ -78,13 +78,16 @@ class ProtocolError(Exception):
 
 
 def invalid_params(message: str, **data: Any) -> ProtocolError:
-    """-32602, the code of malformed parameters, unknown tools and unknown tasks."""
+    """-32602: malformed parameters, unknown tools and unknown tasks."""
     return ProtocolError(ErrorCode.INVALID_PARAMS, message, data or None)
 
 
 class TooManyRequests(ProtocolError):
-    """HTTP 429: a limit of the caller's is reached. `retry_after_ms` says when to come back, where
-    that is known, and is rounded up to seconds."""
+    """HTTP 429: a quota or rate limit of the caller is reached.
+
+    `retry_after_ms` says when to repeat the request, where that is known. It is rounded up to whole
+    seconds.
+    """
 
     def __init__(self, message: str, retry_after_ms: int | None = None) -> None:
         seconds = None if retry_after_ms is None else max(1, -(-retry_after_ms // 1000))
@@ -97,8 +100,10 @@ class TooManyRequests(ProtocolError):
 
 
 class Unavailable(ProtocolError):
-    """HTTP 503: the server cannot do it at the moment, through no fault of the caller's, who may
-    repeat the request after a while (RFC 9110, section 15.6.4)."""
+    """HTTP 503: an AWS service is busy or did not answer; the same request may succeed later.
+
+    Source: RFC 9110, section 15.6.4.
+    """
 
     def __init__(self, message: str, retry_after_seconds: int = 1) -> None:
         super().__init__(
@@ -110,22 +115,21 @@ class Unavailable(ProtocolError):
 
 
 class InsufficientScope(ProtocolError):
-    """HTTP 403: the caller's access token is not good for this (authorization/index.mdx, "Runtime
+    """HTTP 403: the caller's access token lacks a scope (authorization/index.mdx, "Runtime
     Insufficient Scope Errors"). The challenge names all scopes that the request needs.
 
-    API Gateway renames a function's `WWW-Authenticate`; who says in `Mcp-Name` what it calls is
-    challenged by the gateway itself, before the function.
+    API Gateway renames a function's `WWW-Authenticate` header. A request that names its tool in
+    `Mcp-Name` gets its challenge from the gateway itself, before the function runs.
     """
 
     def __init__(self, scopes: Sequence[str], resource_metadata: str) -> None:
+        challenge = bearer_challenge(resource_metadata, scopes, "insufficient_scope")
         super().__init__(
             ErrorCode.INVALID_REQUEST,
             f"Insufficient scope: this needs {' '.join(scopes)}",
             {"requiredScopes": list(scopes)},
             status=HTTPStatus.FORBIDDEN,
-            headers={
-                "WWW-Authenticate": challenge(resource_metadata, scopes, "insufficient_scope")
-            },
+            headers={"WWW-Authenticate": challenge},
         )
 
 

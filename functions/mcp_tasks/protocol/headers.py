@@ -1,7 +1,7 @@
 """HTTP headers that mirror the body (streamable-http.mdx, "Request Metadata"; SEP-2243).
 
-Intermediaries route on these headers without reading the body, so a request whose headers and
-body disagree is refused: otherwise two parties would act on two different requests.
+Intermediaries route by these headers without reading the body. A request whose headers and body
+disagree is refused: otherwise two parties would act on two different requests.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ MIRRORED_NAME: Final[Mapping[str, str]] = {
 """Method -> the parameter that `Mcp-Name` mirrors (for tasks/*: tasks.md, "Routing Headers")."""
 
 NAME_MAY_BE_MISSING: Final = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
-"""A widely used client omits Mcp-Name here. A missing header misroutes nothing within a cell, so it
-is tolerated; a mismatching one is refused."""
+"""Where a widely used client omits Mcp-Name. Within a cell, a missing header misroutes nothing, so
+it is tolerated; a header that differs from the body is refused."""
 
 _NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "dependentSchemas"})
 _DATA = frozenset({"const", "default", "enum", "examples"})
@@ -49,8 +49,8 @@ class Headers:
     def get(self, name: str) -> str | None:
         """The value, stripped of surrounding whitespace; None when the header is absent.
 
-        Raises ProtocolError (-32020) when a mirrored header came twice: whoever routed the request
-        may have read the other one.
+        Raises ProtocolError (-32020) for a mirrored header that was sent twice: an intermediary may
+        have routed by the other value.
         """
         values = self._values.get(name.lower())
         if not values:
@@ -60,7 +60,7 @@ class Headers:
         return values[0].strip(" \t")
 
     def all(self, name: str) -> list[str]:
-        """All values that were sent under a name, stripped of surrounding whitespace."""
+        """All values of a header, stripped of surrounding whitespace."""
         return [value.strip(" \t") for value in self._values.get(name.lower(), ())]
 
 
@@ -74,10 +74,10 @@ class MirroredParameter:
 
 
 def mirrored_parameters(input_schema: Mapping[str, Any]) -> list[MirroredParameter]:
-    """The `x-mcp-header` annotations reachable through `properties` alone.
+    """The parameters that `x-mcp-header` annotates, as far as `properties` lead to them.
 
-    Raises ValueError for an annotation the specification does not allow (tools.mdx,
-    "x-mcp-header"); clients must drop such a tool, so it is refused when the tool is declared.
+    Raises ValueError for an annotation that the specification does not allow (tools.mdx,
+    "x-mcp-header"). Clients must drop such a tool, so its declaration is refused.
     """
     found = list(_annotations(input_schema, ()))
     if _count_annotations(input_schema) > len(found):
@@ -91,7 +91,7 @@ def mirrored_parameters(input_schema: Mapping[str, Any]) -> list[MirroredParamet
     return found
 
 
-def check(request: Request, meta: RequestMeta, headers: Headers) -> None:
+def check_mirrored_headers(request: Request, meta: RequestMeta, headers: Headers) -> None:
     """Refuse a request whose standard headers are missing or differ from its body.
 
     Raises ProtocolError (-32020, HTTP 400).
@@ -106,16 +106,16 @@ def check(request: Request, meta: RequestMeta, headers: Headers) -> None:
     if header is None and request.method in NAME_MAY_BE_MISSING:
         return
     if isinstance(value, str):  # anything else is malformed params, which the method reports
-        _compare("Mcp-Name", None if header is None else decode(header, "Mcp-Name"), value)
+        _compare("Mcp-Name", None if header is None else decode_header(header, "Mcp-Name"), value)
 
 
-def check_parameters(
+def check_mirrored_arguments(
     mirrored: Sequence[MirroredParameter], arguments: Mapping[str, Any], headers: Headers
 ) -> None:
     """Refuse a `tools/call` whose `Mcp-Param-*` headers differ from its arguments.
 
-    An argument that is absent or null has no header; any other must have one. Integers compare
-    numerically ("42.0" equals 42). Raises ProtocolError (-32020).
+    An absent or null argument has no header; every other mirrored argument must have one. Integers
+    compare numerically ("42.0" equals 42). Raises ProtocolError (-32020).
     """
     for parameter in mirrored:
         name = f"Mcp-Param-{parameter.header}"
@@ -127,17 +127,17 @@ def check_parameters(
             continue
         if header is None:
             raise _mismatch(f"{name} is missing but the argument is present")
-        decoded = decode(header, name)
+        decoded = decode_header(header, name)
         if parameter.type == "integer" and _equal_integers(decoded, value):
             continue
         if decoded != _rendered(value):
             raise _mismatch(f"{name} does not match the argument {'.'.join(parameter.path)}")
 
 
-def decode(value: str, name: str) -> str:
-    """Undo the Base64 sentinel `=?base64?...?=` ("Value Encoding"); other values stand as they are.
+def decode_header(value: str, name: str) -> str:
+    """Decode the Base64 sentinel `=?base64?...?=` ("Value Encoding"); other values are unchanged.
 
-    Raises ProtocolError (-32020) for characters a header cannot carry and for broken Base64.
+    Raises ProtocolError (-32020) for characters that no header can carry, and for invalid Base64.
     """
     if not _FIELD_VALUE.fullmatch(value):
         raise _mismatch(f"{name} contains characters that a header value cannot carry")
@@ -170,7 +170,7 @@ def _annotations(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[M
 
 
 def _count_annotations(schema: object) -> int:
-    """Annotations anywhere in a schema; values of its data keywords are no schemas."""
+    """Count the annotations anywhere in a schema; values of its data keywords are no schemas."""
     if isinstance(schema, Mapping):
         own = int("x-mcp-header" in schema)
         return own + sum(

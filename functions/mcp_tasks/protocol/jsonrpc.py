@@ -16,7 +16,7 @@ from .errors import ErrorCode, ProtocolError
 RequestId = str | int
 
 MAX_DEPTH: Final = 100
-"""Levels of arrays and objects; whatever reads or writes JSON recursively can take so many."""
+"""Levels of arrays and objects that every recursive reader and writer of JSON can handle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class Notification:
 
 
 def decode(body: bytes, max_depth: int = MAX_DEPTH) -> Any:
-    """Read JSON of so many levels of arrays and objects at most.
+    """Decode a JSON body with at most `max_depth` levels of arrays and objects.
 
-    Raises ProtocolError (-32700) when the bytes are not UTF-8, not JSON, or deeper than that.
+    Raises ProtocolError (-32700) when the bytes are not UTF-8, not JSON, or nested deeper.
     """
     try:
         text = body.decode("utf-8")
@@ -50,7 +50,7 @@ def decode(body: bytes, max_depth: int = MAX_DEPTH) -> Any:
     try:
         message = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
         if "\\ud" in text or "\\uD" in text:
-            # A lone surrogate is legal to Python's parser and to nothing that stores it.
+            # Python's parser accepts a lone surrogate; DynamoDB and S3 cannot store it.
             json.dumps(message, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
         raise ProtocolError(
@@ -105,7 +105,7 @@ def result_response(request_id: RequestId, result: dict[str, Any]) -> dict[str, 
 
 
 def error_response(request_id: RequestId | None, error: ProtocolError) -> dict[str, Any]:
-    """An error response; the id is left out when the request's could not be read."""
+    """An error response, without an id when the id of the request could not be read."""
     response: dict[str, Any] = {"jsonrpc": "2.0"}
     if request_id is not None:
         response["id"] = request_id
@@ -114,23 +114,23 @@ def error_response(request_id: RequestId | None, error: ProtocolError) -> dict[s
 
 
 def malformed(message: str) -> ProtocolError:
-    """-32600."""
+    """-32600: the message is not valid JSON-RPC."""
     return ProtocolError(ErrorCode.INVALID_REQUEST, message)
 
 
 def is_id(value: object) -> TypeGuard[RequestId]:
-    """Whether a value is a string or an integer, as ids are, and progress tokens."""
+    """Whether a value may be a request id or a progress token: a string or an integer."""
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
 def id_of(message: Any) -> RequestId | None:
-    """The id of a message that may be anything, where it has one to answer to."""
+    """The id of a decoded message, which may be any JSON value; None without a valid id."""
     found = message.get("id") if isinstance(message, dict) else None
     return found if is_id(found) else None
 
 
 def _depth(message: Any) -> int:
-    """How deep arrays and objects are nested, without recursion."""
+    """How deep arrays and objects are nested; found without recursion."""
     depth, level = 0, [message]
     while level:
         containers = [value for value in level if isinstance(value, (list, dict))]
@@ -151,7 +151,7 @@ def _too_deep(max_depth: int) -> ProtocolError:
 
 def _finite(text: str) -> float:
     number = float(text)
-    if not math.isfinite(number):  # 1e999: nothing that is written back would be JSON
+    if not math.isfinite(number):  # 1e999 is infinite, which JSON cannot express
         raise ValueError(text)
     return number
 

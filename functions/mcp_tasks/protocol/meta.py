@@ -10,8 +10,8 @@ from .jsonrpc import is_id
 from .notifications import LOG_LEVELS, ProgressToken
 from .trace import trace_context
 
-RESERVED: Final = "_meta"
-"""MCP's own member of every message; also that of an execution's input that is no argument."""
+META_MEMBER: Final = "_meta"
+"""MCP's own member of params and results. An execution's input has it beside the arguments."""
 PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
@@ -22,7 +22,7 @@ SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
 
 @dataclass(frozen=True, slots=True)
 class RequestMeta:
-    """What the client says of itself, for this request only; nothing is remembered."""
+    """What the client declares with one request; the server remembers nothing."""
 
     protocol_version: str
     capabilities: dict[str, Any]
@@ -31,7 +31,7 @@ class RequestMeta:
     trace: dict[str, str] = field(default_factory=dict)
 
     def declares_extension(self, identifier: str) -> bool:
-        """Whether this request's capabilities name the extension (settings must be an object)."""
+        """Whether the capabilities name the extension; its settings must be an object."""
         extensions = self.capabilities.get("extensions")
         return isinstance(extensions, dict) and isinstance(extensions.get(identifier), dict)
 
@@ -39,8 +39,8 @@ class RequestMeta:
 def read(params: dict[str, Any]) -> RequestMeta:
     """Read and check a request's `_meta`.
 
-    Raises ProtocolError (-32602, HTTP 400) naming the field that is missing or malformed. An
-    unsupported but well-formed version is not checked here.
+    Raises ProtocolError (-32602, HTTP 400), which names the missing or malformed field. Whether the
+    version is supported is not checked here.
     """
     meta = params.get("_meta")
     if not isinstance(meta, dict):
@@ -65,7 +65,7 @@ def read(params: dict[str, Any]) -> RequestMeta:
 
 
 def progress_token(meta: dict[str, Any]) -> ProgressToken | None:
-    """The token under which the client wants to hear of progress, if it does.
+    """The token with which the client asks for progress notifications, if it does.
 
     Raises ProtocolError (-32602).
     """

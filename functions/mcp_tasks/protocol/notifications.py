@@ -1,7 +1,7 @@
-"""The notifications that a request's own stream may carry before its response.
+"""The notifications that come before a request's response: progress and log messages.
 
-Sources: 2026-07-28 basic/patterns/progress.mdx and server/utilities/logging.mdx; both look alike in
-every revision since 2025-03-26.
+Sources: 2026-07-28 basic/patterns/progress.mdx and server/utilities/logging.mdx. Every revision
+since 2025-03-26 has the same.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Who may call, and as what (streamable-http.mdx, "Security & Endpoint").
+"""The checks of `Origin` and `Host` (streamable-http.mdx, "Security & Endpoint").
 
-A page in a browser can be made to call any server that its machine reaches. `Origin` tells the page
-that calls; `Host` tells the name under which the browser found the server, which betrays a page
-that resolved its own name to this machine (DNS rebinding).
+A malicious web page can call every server that its browser reaches. `Origin` names the page that
+calls. `Host` has the name by which the browser reached the server: it reveals a page that made its
+own name resolve to the server's address (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .errors import ErrorCode, ProtocolError
 
 
 def check_origin(origin: str | None, allowed: Sequence[str]) -> None:
-    """Refuse a request from a page that is not on the deployment's list.
+    """Refuse a request from a web page that the deployment does not allow.
 
-    Clients that are not browsers send no Origin and pass. `allowed` holds origins such as
+    Clients that are not browsers send no Origin, and pass. `allowed` holds origins such as
     `https://app.example.com`, with `*` for any run of characters (`http://localhost:*`).
 
     Raises ProtocolError with HTTP 403.
@@ -29,7 +29,7 @@ def check_origin(origin: str | None, allowed: Sequence[str]) -> None:
 
 
 def check_host(host: str | None, allowed: Sequence[str]) -> None:
-    """Refuse a request to a name that is not one of the deployment's.
+    """Refuse a request whose Host is not one of the deployment's names.
 
     `allowed` holds hosts with their ports, with `*` as above; an empty list allows every host.
 

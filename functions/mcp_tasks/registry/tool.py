@@ -17,7 +17,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from ..json_schema import SchemaMismatch
 from ..protocol.headers import MirroredParameter, mirrored_parameters
-from ..protocol.meta import RESERVED
+from ..protocol.meta import META_MEMBER
 from . import schema
 from .context import TaskContext
 from .definition import shown
@@ -82,8 +82,8 @@ class Tool:
                 f"{self.name}: scopes is a list of scopes, each of printable ASCII without spaces, "
                 "quotes or backslashes (RFC 6749, section 3.3)"
             )
-        if RESERVED in self.input_schema.get("properties", {}):
-            raise ValueError(f"{self.name}: an argument cannot be called {RESERVED}")
+        if META_MEMBER in self.input_schema.get("properties", {}):
+            raise ValueError(f"{self.name}: an argument cannot be called {META_MEMBER}")
         if self.ask_first and self.task == "forbidden":
             raise ValueError(
                 f"{self.name}: ask_first is for tools that become tasks; within a request a "

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from ..environment import Auth
 from ..tasks.task import ANYONE
-
-Auth = Literal["oauth", "iam", "none"]
-"""How a deployment identifies its callers."""
 
 
 @dataclass(frozen=True, slots=True)

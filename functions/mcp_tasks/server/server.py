@@ -24,33 +24,15 @@ from .server_methods import ServerMethods
 
 def mcp_server(deployment: Deployment) -> Endpoint:
     """The MCP endpoint of a deployment."""
-    catalogue, limits = deployment.catalogue, deployment.limits
+    catalogue = deployment.catalogue
     multi_round_trip = MultiRoundTrip(
         cache(lambda: RequestStateCipher(deployment.request_state_key()))
     )
-    result_links = ResultLinks(deployment.payloads_within_request)
     tools = ToolCalls(
         catalogue,
         multi_round_trip,
         IdempotentCreation(_task_creation(deployment), deployment.idempotency_keys),
         ScopeCheck(deployment.scopes, deployment.resource_metadata),
-    )
-    tasks = TaskMethods(
-        deployment.task_table,
-        deployment.executions,
-        deployment.reconciler_within_request,
-        deployment.payloads_within_request,
-        result_links,
-        PollRateLimit(limits.polls_per_second),
-        deployment.cell,
-    )
-    subscriptions = Subscriptions(
-        deployment.task_table,
-        deployment.mailboxes,
-        deployment.quotas,
-        result_links,
-        limits.max_open_subscriptions,
-        deployment.cell,
     )
     methods = ServerMethods(
         identity=deployment.identity,
@@ -59,10 +41,12 @@ def mcp_server(deployment: Deployment) -> Endpoint:
         read_resource=read_resource(catalogue, multi_round_trip),
         get_prompt=get_prompt(catalogue, multi_round_trip),
         complete_argument=complete_argument(catalogue),
-        tasks=tasks.table(),
-        listen=subscriptions.listen,
+        tasks=_task_methods(deployment).table(),
+        listen=_subscriptions(deployment).listen,
     )
-    return Endpoint(methods, deployment.allowed_origins, deployment.allowed_hosts, limits)
+    return Endpoint(
+        methods, deployment.allowed_origins, deployment.allowed_hosts, deployment.limits
+    )
 
 
 def _task_creation(deployment: Deployment) -> TaskCreation:
@@ -73,5 +57,28 @@ def _task_creation(deployment: Deployment) -> TaskCreation:
         deployment.payloads_within_request,
         deployment.limits,
         deployment.state_machine_arn,
+        deployment.cell,
+    )
+
+
+def _task_methods(deployment: Deployment) -> TaskMethods:
+    return TaskMethods(
+        deployment.task_table,
+        deployment.executions,
+        deployment.reconciler_within_request,
+        deployment.payloads_within_request,
+        ResultLinks(deployment.payloads_within_request),
+        PollRateLimit(deployment.limits.polls_per_second),
+        deployment.cell,
+    )
+
+
+def _subscriptions(deployment: Deployment) -> Subscriptions:
+    return Subscriptions(
+        deployment.task_table,
+        deployment.mailboxes,
+        deployment.quotas,
+        ResultLinks(deployment.payloads_within_request),
+        deployment.limits.max_open_subscriptions,
         deployment.cell,
     )

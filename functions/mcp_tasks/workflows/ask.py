@@ -19,7 +19,7 @@ from typing import Any
 
 from ..payloads.pointer import payload_prefix
 from ..payloads.s3_store import PayloadStore
-from ..protocol.capabilities import required
+from ..protocol.capabilities import required_capabilities
 from ..protocol.errors import MissingCapability
 from ..tasks.errors import ClientCannotAnswer, TaskEnded, UnknownTask
 from ..tasks.forms import InvalidQuestion, check_form
@@ -45,7 +45,7 @@ def ask(event: Mapping[str, Any], task_table: TaskTable, executions: Executions,
         # basic/index.mdx: what needs an undeclared capability is answered with -32021; by now the
         # request is a task, so the task fails with that error.
         error = MissingCapability(
-            "The tool needs to ask the client", required(kinds(questions.values()))
+            "The tool needs to ask the client", required_capabilities(kinds(questions.values()))
         )
         task = fail_task(task_id, error.as_error(), error.message, task_table, now)
         if task is None:

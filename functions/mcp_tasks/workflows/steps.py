@@ -17,7 +17,7 @@ from aws_lambda_powertools import Logger
 from ..aws.errors import error_code, is_transient
 from ..payloads.offloading import MAX_OBJECT_BYTES, json_size, json_text
 from ..payloads.s3_store import PayloadStore
-from ..protocol.meta import RESERVED
+from ..protocol.meta import META_MEMBER
 from ..registry.asking import ToolError
 from ..registry.context import InputRequired, TaskCancelled, TaskContext
 from ..registry.function_tool import FunctionTool
@@ -95,7 +95,7 @@ def run_step(tool: WorkflowTool, name: str, arguments: Any, task: TaskContext) -
         raise LookupError(f"{tool.name} has no step {name!r}; it has {', '.join(tool.steps)}")
     if isinstance(arguments, dict):
         # A state that passes on the execution's input passes on what is not an argument.
-        arguments = {name: value for name, value in arguments.items() if name != RESERVED}
+        arguments = {name: value for name, value in arguments.items() if name != META_MEMBER}
     try:
         return step.call(arguments, task)
     except InputRequired:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tasks.protocol.capabilities import askable, required
+from mcp_tasks.protocol.capabilities import askable, required_capabilities
 
 
 @pytest.mark.parametrize(
@@ -74,5 +74,5 @@ def test_what_is_not_declared_as_an_object_is_not_declared(capabilities: dict[st
 def test_what_a_client_must_declare_is_what_makes_it_askable(
     kinds: list[str], capabilities: dict[str, Any]
 ) -> None:
-    assert required(kinds) == capabilities
-    assert askable(required(kinds)) == set(kinds)
+    assert required_capabilities(kinds) == capabilities
+    assert askable(required_capabilities(kinds)) == set(kinds)

@@ -13,8 +13,8 @@ from mcp_tasks.protocol.errors import ErrorCode, ProtocolError
 from mcp_tasks.protocol.headers import (
     Headers,
     MirroredParameter,
-    check_parameters,
-    decode,
+    check_mirrored_arguments,
+    decode_header,
     mirrored_parameters,
 )
 from tests.unit.support.stack import Stack
@@ -177,12 +177,14 @@ def test_a_nested_parameter_is_found_through_properties() -> None:
     schema = {"properties": {"who": {"type": "object", "properties": {"tenant": inner}}}}
     mirrored = mirrored_parameters(schema)
     assert mirrored == [MirroredParameter("Tenant", ("who", "tenant"), "string")]
-    check_parameters(mirrored, {"who": {"tenant": "a"}}, Headers({"Mcp-Param-Tenant": ["a"]}))
+    check_mirrored_arguments(
+        mirrored, {"who": {"tenant": "a"}}, Headers({"Mcp-Param-Tenant": ["a"]})
+    )
     absents: list[dict[str, Any]] = [{}, {"who": None}, {"who": "a"}, {"who": {}}]
     for absent in absents:
-        check_parameters(mirrored, absent, Headers({}))
+        check_mirrored_arguments(mirrored, absent, Headers({}))
     with pytest.raises(ProtocolError) as caught:
-        check_parameters(mirrored, {"who": {"tenant": "a"}}, Headers({}))
+        check_mirrored_arguments(mirrored, {"who": {"tenant": "a"}}, Headers({}))
     assert caught.value.code is ErrorCode.HEADER_MISMATCH
 
 
@@ -241,13 +243,13 @@ def test_a_parameter_that_is_called_like_the_annotation_is_no_annotation() -> No
 
 @given(st.text())
 def test_every_text_survives_the_sentinel(text: str) -> None:
-    assert decode(encoded(text), "Mcp-Name") == text
+    assert decode_header(encoded(text), "Mcp-Name") == text
 
 
 @given(st.text(alphabet=st.characters(min_codepoint=0x20, max_codepoint=0x7E)))
 def test_plain_text_is_what_it_is(text: str) -> None:
     if not text.startswith("=?base64?"):
-        assert decode(text, "Mcp-Name") == text
+        assert decode_header(text, "Mcp-Name") == text
 
 
 @given(
@@ -255,4 +257,4 @@ def test_plain_text_is_what_it_is(text: str) -> None:
 )
 def test_characters_that_no_header_carries_are_refused(character: str) -> None:
     with pytest.raises(ProtocolError, match="characters"):
-        decode(f"a{character}b", "Mcp-Name")
+        decode_header(f"a{character}b", "Mcp-Name")

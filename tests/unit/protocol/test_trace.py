@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tasks.protocol.trace import MAX_BAGGAGE, MAX_TRACESTATE, trace_context
+from mcp_tasks.protocol.trace import MAX_BAGGAGE_BYTES, MAX_TRACESTATE_CHARACTERS, trace_context
 
 TRACE: Final = "4bf92f3577b34da6a3ce929d0e0e4736"
 SPAN: Final = "00f067aa0ba902b7"
@@ -62,7 +62,8 @@ def test_a_malformed_parent_ends_the_trace_and_is_no_error(parent: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("member", "longest"), [("tracestate", MAX_TRACESTATE), ("baggage", MAX_BAGGAGE)]
+    ("member", "longest"),
+    [("tracestate", MAX_TRACESTATE_CHARACTERS), ("baggage", MAX_BAGGAGE_BYTES)],
 )
 class TestAListOfMembers:
     def test_is_taken_up_to_its_longest(self, member: str, longest: int) -> None:

@@ -14,9 +14,10 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tasks.protocol.challenge import challenge
+from mcp_tasks.environment import Auth
+from mcp_tasks.protocol.www_authenticate import bearer_challenge
 from mcp_tasks.registry.catalogue import Catalogue
-from mcp_tasks.server.caller import Auth, Caller, caller_of
+from mcp_tasks.server.caller import Caller, caller_of
 from mcp_tasks.server.http.api_gateway import from_api_gateway
 from mcp_tasks.server.http.endpoint import Endpoint
 from mcp_tasks.server.http.messages import HttpRequest
@@ -334,4 +335,4 @@ def test_tasks_are_the_principals_that_the_token_names(server: Guarded) -> None:
 )
 def test_a_challenge_says_what_to_bring(arguments: tuple[Any, ...], text: str) -> None:
     """RFC 6750, section 3: no error for a request that brought no token."""
-    assert challenge("m", *arguments) == text
+    assert bearer_challenge("m", *arguments) == text

@@ -11,8 +11,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ...environment import Auth
 from ...protocol.headers import Headers
-from ..caller import Auth, caller_of
+from ..caller import caller_of
 from .event_stream import EVENT_STREAM_HEADERS, event
 from .messages import HttpRequest, HttpResponse
 

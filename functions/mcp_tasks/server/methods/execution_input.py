@@ -12,7 +12,7 @@ from ...aws.errors import error_code, is_transient
 from ...payloads.pointer import payload_prefix, pointer_of
 from ...payloads.s3_store import PayloadStore
 from ...protocol.errors import Unavailable, invalid_params
-from ...protocol.meta import RESERVED
+from ...protocol.meta import META_MEMBER
 from ...registry.catalogue import ToolEntry
 from ..call import Call
 
@@ -29,7 +29,7 @@ MAX_EXECUTION_INPUT_BYTES: Final = 256 * 1024
 
 OWN_MEMBERS: Final = {
     "function": ("schema", "answers", "client_can", "trace"),
-    "workflow": (RESERVED,),
+    "workflow": (META_MEMBER,),
 }
 """The members of an input that are not arguments, by the kind of tool. State machines read them by
 name, so they are never stored in S3."""
@@ -59,7 +59,7 @@ def execution_input(
     about = {"schema": INPUT_SCHEMA_VERSION, **call.trace}
     if answers:
         about["answers"] = answers
-    return {**arguments, RESERVED: about}
+    return {**arguments, META_MEMBER: about}
 
 
 def encode(value: Any) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from ...protocol.capabilities import required
+from ...protocol.capabilities import required_capabilities
 from ...tasks.questions import kinds
 from ...tasks.task import now_ms
 from ..call import Call, InputNeeded, MissingInputCapability
@@ -57,7 +57,7 @@ class MultiRoundTrip:
             questions = needed.questions
         needed_kinds = kinds(questions.values())
         if not needed_kinds <= call.client_can:
-            raise MissingInputCapability(required(needed_kinds))
+            raise MissingInputCapability(required_capabilities(needed_kinds))
         return InputNeeded(questions, self._cipher().seal(context.used_answers, digest, now_ms()))
 
     def answers(

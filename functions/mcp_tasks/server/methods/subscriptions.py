@@ -129,12 +129,12 @@ class Subscriptions:
                 refused = {} if task_id in accepted["taskIds"] else {"refused": True}
                 audit("read", task_id, call.principal, **refused)
         tag = {meta.SUBSCRIPTION_ID: call.request_id}
-        acknowledged = {"notifications": accepted, meta.RESERVED: tag}
+        acknowledged = {"notifications": accepted, meta.META_MEMBER: tag}
         call.channel.send(notification("notifications/subscriptions/acknowledged", acknowledged))
         sent = _send_changes(call, subscription, tag)
         logger.info("subscription ended", tasks=len(accepted.get("taskIds", ())), changes_sent=sent)
         # "Graceful Closure"
-        return Complete({meta.RESERVED: tag})
+        return Complete({meta.META_MEMBER: tag})
 
 
 def _deadline_ms(channel: ResponseChannel) -> int:
@@ -168,7 +168,7 @@ def _send_changes(call: Call, subscription: Subscription, tag: dict[str, Any]) -
 
 def _params(change: Change, tag: dict[str, Any]) -> dict[str, Any]:
     """The params of `notifications/tasks`, with the poll interval of a subscriber."""
-    params = {**change.params, meta.RESERVED: tag}
+    params = {**change.params, meta.META_MEMBER: tag}
     if not change.terminal:
         params["pollIntervalMs"] = max(params["pollIntervalMs"], SUBSCRIBED_POLL_MS)
     return params
@@ -193,6 +193,6 @@ def _owner(call: Call) -> str:
     """
     headers = call.headers
     agent = headers.get("user-agent") if headers is not None else None
-    client = call.params[meta.RESERVED].get(meta.CLIENT_INFO)
+    client = call.params[meta.META_MEMBER].get(meta.CLIENT_INFO)
     text = json.dumps([call.principal, client, agent], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

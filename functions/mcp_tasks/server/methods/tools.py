@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger
 
-from ...protocol import headers
 from ...protocol.errors import invalid_params
-from ...protocol.meta import RESERVED
+from ...protocol.headers import check_mirrored_arguments
+from ...protocol.meta import META_MEMBER
 from ...redaction import client_errors_redacted
 from ...registry.catalogue import Catalogue, ToolEntry
 from ..call import Call, Complete, InputNeeded, MissingTasksExtension, Outcome, TaskCreated
@@ -82,11 +82,11 @@ class ToolCalls:
         arguments = call.params.get("arguments", {})
         if not isinstance(arguments, dict):
             raise invalid_params("params.arguments must be an object")
-        if RESERVED in arguments:
+        if META_MEMBER in arguments:
             # A workflow's execution has checked values there, which a client must not replace.
-            raise invalid_params(f"params.arguments must not have a member {RESERVED}")
+            raise invalid_params(f"params.arguments must not have a member {META_MEMBER}")
         if call.headers is not None:
-            headers.check_parameters(entry.mirrored, arguments, call.headers)
+            check_mirrored_arguments(entry.mirrored, arguments, call.headers)
         return entry, arguments
 
     def _run(

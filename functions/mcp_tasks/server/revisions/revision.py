@@ -11,7 +11,7 @@ from aws_lambda_powertools import Logger
 from ...protocol.errors import ErrorCode, ProtocolError
 from ...protocol.headers import Headers
 from ...protocol.jsonrpc import Request
-from ...protocol.trace import logged
+from ...protocol.trace import loggable
 from ..call import Call, MethodTable, Outcome
 from ..caller import Caller
 from ..response_channel import ResponseChannel
@@ -60,7 +60,7 @@ class Revision(ABC):
         """Answer a request with its result. Raises ProtocolError."""
         call = self.read_call(request, headers, caller, channel)
         if call.trace:
-            logger.append_keys(**logged(call.trace))
+            logger.append_keys(**loggable(call.trace))
         method = self.method_table.get(request.method)
         if method is None:
             raise ProtocolError(

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from ...protocol import headers as mirrored_headers
 from ...protocol import meta
 from ...protocol.capabilities import askable
 from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
-from ...protocol.headers import Headers
+from ...protocol.headers import Headers, check_mirrored_headers
 from ...protocol.idempotency_header import idempotency_key
 from ...protocol.jsonrpc import Request
 from ...registry.catalogue import Entry
@@ -55,7 +54,7 @@ class Revision20260728(Revision):
     ) -> Call:
         """Check `_meta`, then the headers that mirror the body, then the version."""
         about = meta.read(request.params)
-        mirrored_headers.check(request, about, headers)
+        check_mirrored_headers(request, about, headers)
         if about.protocol_version != self.version:
             raise unsupported(about.protocol_version)
         return Call(

@@ -1,4 +1,4 @@
-"""`WWW-Authenticate`: what a client has to bring that it did not bring.
+"""`WWW-Authenticate`: the challenge that tells a client which token it needs.
 
 Sources: RFC 6750, section 3; RFC 9728, section 5.1; authorization/index.mdx, "Protected Resource
 Metadata Discovery Requirements" and "Runtime Insufficient Scope Errors".
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def challenge(
+def bearer_challenge(
     resource_metadata: str,
     scopes: Iterable[str] = (),
     error: str | None = None,
@@ -17,8 +17,8 @@ def challenge(
 ) -> str:
     """A challenge of the scheme `Bearer`.
 
-    `scopes` are all that the request needs. `error` is left out for a request that brought no
-    token at all. No value may hold a quote or a backslash; scopes cannot (RFC 6749, section 3.3).
+    `scopes` are all scopes that the request needs. `error` is left out for a request without a
+    token. No value may hold a quote or a backslash; scopes cannot (RFC 6749, section 3.3).
     """
     scope = " ".join(scopes)
     parameters = {
