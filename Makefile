@@ -16,7 +16,7 @@ context = $(foreach key,$(1),$(if $($(key)),-c '$(key)=$($(key))'))
 arguments = $(foreach key,$(1),$(if $($(key)),--$(key) '$($(key))'))
 CONTEXT = $(call context,$(OPTIONS) $(UP_OPTIONS) $(AWS_OPTIONS))
 
-.PHONY: help demo up down test conformance bench soak hostile chaos model mutations audit lint synth bootstrap deploy replay destroy lock clean python
+.PHONY: help demo up down check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap deploy replay destroy lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -38,6 +38,13 @@ up: python ## The stack on an emulator, left running [port=n] [option=value of d
 
 down: python ## Stop what `make up` left running
 	@$(LOCAL) down
+
+check: python ## Before each commit, in a minute: format, lint, types, the tests of your tools, synthesis
+	@$(LOCAL) prepare --tests
+	@$(MAKE) --no-print-directory -j2 lint toolchecks synth auth=$(or $(auth),none)
+
+toolchecks: python
+	@$(IN_ENV) python -m pytest tests/tools -q -m 'not emulator'
 
 test: python ## All tests: unit, infrastructure, integration on the emulator, conformance
 	@$(LOCAL) prepare --tests

@@ -16,12 +16,20 @@ from tests.integration.support.stacks import Stacks
 from tests.workers import EMULATOR, Pieces, piece, rank
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """`-m "not emulator"` leaves out the tests of deployed stacks."""
+    config.addinivalue_line("markers", "emulator: set on every test that uses the emulator")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest comes first; but last of its piece what waits for all deployments."""
 
     def place(item: pytest.Item) -> tuple[int, bool]:
         return rank(item.nodeid), "all_deployed" in getattr(item, "fixturenames", ())
 
+    for item in items:
+        if "emulator" in getattr(item, "fixturenames", ()):
+            item.add_marker("emulator")
     items.sort(key=place)
 
 

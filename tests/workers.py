@@ -1,8 +1,9 @@
 """How `make test` shares the tests out to two processes (pytest-xdist).
 
-Tests of the deployed stacks wait most of the time, all others compute. The first are one piece of
-work: one process has the emulator. The tests of tests/infra are another: one process synthesizes.
-Of all others, each file is a piece. What takes longest comes first.
+A process takes a piece of work at a time, and the next one when it is through: in general, a file.
+The tests of deployed stacks are one piece, since only one process has the emulator. They wait most
+of the time, while the other process computes. The tests of tests/infra are one piece too: one
+process synthesizes for all of them. The longest pieces come first.
 """
 
 from __future__ import annotations
@@ -13,44 +14,46 @@ from xdist.scheduler import LoadScopeScheduling
 
 EMULATOR: Final = "the emulator"
 CDK: Final = "the CDK"
-WHOLE: Final = {
-    "tests/integration": EMULATOR,
-    "tests/conformance": EMULATOR,
-    "tests/tools": EMULATOR,
-    "tests/infra": CDK,
+PIECES: Final = {
+    "tests/integration/": EMULATOR,
+    "tests/conformance/": EMULATOR,
+    "tests/tools/": EMULATOR,  # some of them use it
+    "tests/infra/": CDK,
 }
 """Folder -> the piece that all its tests are in."""
-FIRST: Final = (
+LONGEST_FIRST: Final = (
     EMULATOR,
     CDK,
-    "tests/campaigns/fuzz",
-    "tests/campaigns/model",
-    "tests/campaigns/conditions",
-    "tests/audit",
+    "tests/campaigns/fuzz/",
+    "tests/campaigns/model/",
+    "tests/campaigns/conditions/",
+    "tests/campaigns/month/",
+    "tests/audit/",
 )
-"""Pieces and folders. The rest is tests/unit: many files, none of which takes long, so that both
-processes end at one time.
+"""Pieces, and folders whose files are pieces. Then come the many short files of tests/unit, so that
+both processes end at the same time.
 """
 
 
-def folder(test: str) -> str:
-    """A test's folder, by its node id."""
-    return "/".join(test.split("/", 2)[:2])
-
-
 def piece(test: str) -> str:
-    """What a test is a part of."""
-    return WHOLE.get(folder(test), test.partition("::")[0])
+    """The piece that a test is in, by the test's node id."""
+    for folder, name in PIECES.items():
+        if test.startswith(folder):
+            return name
+    return test.partition("::")[0]
 
 
 def rank(test: str) -> int:
-    """Which come before which; otherwise they stay in their order."""
-    first = WHOLE.get(folder(test), folder(test))
-    return FIRST.index(first) if first in FIRST else len(FIRST)
+    """Which tests come before which. Tests of one rank keep their order."""
+    name = piece(test)
+    for position, beginning in enumerate(LONGEST_FIRST):
+        if name.startswith(beginning):
+            return position
+    return len(LONGEST_FIRST)
 
 
 class Pieces(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
-    """A process that has nothing left to do gets the next piece."""
+    """Hands out pieces: a process that has nothing left to do gets the next one."""
 
     def _split_scope(self, nodeid: str) -> str:
         return piece(nodeid)

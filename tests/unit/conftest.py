@@ -121,5 +121,7 @@ def unlimited(stack: Stack) -> Stack:
 
 
 def _tools() -> dict[str, ModuleType]:
+    if PACKAGE not in sys.modules:  # looking through thousands of names costs more than most tests
+        return {}
     names = [name for name in sys.modules if name.startswith(PACKAGE)]
     return {n: sys.modules[n] for n in names if n == PACKAGE or n.startswith(f"{PACKAGE}.")}

@@ -14,6 +14,8 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from tests.unit.support.dynamodb import without_http
+
 REGION: Final = "us-east-1"
 ACCOUNT: Final = "123456789012"
 TABLE: Final = "tasks"
@@ -28,13 +30,14 @@ FAULTS: Final = frozenset({"InternalError", "InternalFailure", "InternalServerEr
 @cache
 def real(service: str) -> Any:
     """A boto3 client. One for all tests: making it costs more than most of them."""
-    return boto3.client(  # type: ignore[call-overload]
+    client = boto3.client(  # type: ignore[call-overload]
         service,
         region_name=REGION,
         aws_access_key_id="testing",
         aws_secret_access_key="testing",
         config=Config(ignore_configured_endpoint_urls=True),  # type: ignore[call-arg]
     )
+    return without_http(client, ACCOUNT) if service == "dynamodb" else client
 
 
 class Died(BaseException):
