@@ -14,7 +14,6 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ import pytest
 
 from local.gateway.invocation import FunctionError, Invocation
 from local.gateway.runtime_api import RuntimeApi
-from local.gateway.runtime_api_handler import API_PATH, STREAM_CONTENT_TYPE
+from local.gateway.runtime_api_handler import STREAM_CONTENT_TYPE
 from mcp_tasks.aws.streaming_runtime import Context, Response, StreamingHandler, serve
 from tests.paths import ROOT
 
@@ -322,120 +321,3 @@ def test_the_start_script_runs_the_loop_in_place_of_lambdas_own(
     command: list[str | Path] = [script, interpreter, "/var/runtime/bootstrap.py"]
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert said.stdout == f"{path} -m api.streaming\n"
-
-
-# The Runtime API itself: what it refuses, which the loop never sends.
-
-STREAMED = {
-    "Lambda-Runtime-Function-Response-Mode": "streaming",
-    "Transfer-Encoding": "chunked",
-    "Content-Type": STREAM_CONTENT_TYPE,
-}
-TRAILER = "Lambda-Runtime-Function-Error-Type"
-PRELUDE = b'{"statusCode": 200}' + bytes(8)
-
-
-@pytest.fixture
-def runtime(api: RuntimeApi) -> Iterator[HTTPConnection]:
-    """A connection as a runtime has it."""
-    connection = HTTPConnection(api.address, timeout=5)
-    yield connection
-    connection.close()
-
-
-def post(
-    runtime: HTTPConnection, path: str, headers: dict[str, str], *chunks: bytes, trailers: str = ""
-) -> int:
-    runtime.putrequest("POST", f"{API_PATH}/{path}")
-    for name, value in headers.items():
-        runtime.putheader(name, value)
-    runtime.endheaders()
-    if "Transfer-Encoding" in headers:
-        for chunk in chunks:
-            runtime.send(b"%x\r\n%b\r\n" % (len(chunk), chunk))
-        runtime.send(f"0\r\n{trailers}\r\n".encode())
-    response = runtime.getresponse()
-    response.read()
-    return response.status
-
-
-def take(api: RuntimeApi, runtime: HTTPConnection) -> Invocation:
-    taken = api.invoke(invocation())
-    runtime.request("GET", f"{API_PATH}/invocation/next")
-    assert runtime.getresponse().read() == b"{}"
-    return taken
-
-
-@pytest.mark.parametrize(
-    ("headers", "chunks", "status", "error_type"),
-    [
-        ({}, [PRELUDE], 202, None),
-        ({"Lambda-Runtime-Function-Response-Mode": "buffered"}, [PRELUDE], 400, "Mode"),
-        ({"Content-Type": "text/event-stream"}, [PRELUDE], 400, "InvalidContentType"),
-        ({}, [PRELUDE[:-1]], 400, "InvalidPrelude"),
-        ({}, [b"no JSON" + bytes(8)], 400, "InvalidPrelude"),
-        ({}, [b'{"headers": {}}' + bytes(8)], 400, "InvalidPrelude"),
-    ],
-)
-def test_a_malformed_answer_is_refused(
-    api: RuntimeApi,
-    runtime: HTTPConnection,
-    headers: dict[str, str],
-    chunks: list[bytes],
-    status: int,
-    error_type: str | None,
-) -> None:
-    taken = take(api, runtime)
-    path = f"invocation/{taken.request_id}/response"
-    assert post(runtime, path, {**STREAMED, **headers}, *chunks) == status
-    if error_type is None:
-        assert body_of(taken) == b""
-        return
-    with pytest.raises(FunctionError, match=error_type):
-        body_of(taken)
-
-
-def test_a_prelude_may_come_in_pieces(api: RuntimeApi, runtime: HTTPConnection) -> None:
-    taken = take(api, runtime)
-    pieces = [PRELUDE[:5], PRELUDE[5:-3], PRELUDE[-3:] + b"body"]
-    post(runtime, f"invocation/{taken.request_id}/response", STREAMED, *pieces)
-    assert taken.prelude().status == 200
-    assert body_of(taken) == b"body"
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_only_a_trailer_that_is_named_before_counts(
-    api: RuntimeApi, runtime: HTTPConnection, named: bool
-) -> None:
-    taken = take(api, runtime)
-    headers = {**STREAMED, **({"Trailer": TRAILER} if named else {})}
-    path = f"invocation/{taken.request_id}/response"
-    assert post(runtime, path, headers, PRELUDE, trailers=f"{TRAILER}: Broken\r\n") == 202
-    if named:
-        with pytest.raises(FunctionError, match="Broken"):
-            body_of(taken)
-    else:
-        assert body_of(taken) == b""
-
-
-def test_an_event_is_answered_once_and_by_its_id(api: RuntimeApi, runtime: HTTPConnection) -> None:
-    taken = take(api, runtime)
-    path = f"invocation/{taken.request_id}/response"
-    assert post(runtime, "invocation/another/response", STREAMED, PRELUDE) == 400
-    assert post(runtime, path, STREAMED, PRELUDE) == 202
-    assert post(runtime, path, STREAMED, PRELUDE) == 400
-    assert post(runtime, path.replace("response", "error"), {}) == 400
-
-
-def test_while_it_answers_an_instance_gets_no_other_event(
-    api: RuntimeApi, runtime: HTTPConnection
-) -> None:
-    taken = take(api, runtime)
-    runtime.request("GET", f"{API_PATH}/invocation/next")
-    refused = runtime.getresponse()
-    refused.read()
-    assert refused.status == 403
-    assert post(runtime, "init/error", {}) == 403
-    api.close()
-    with pytest.raises(FunctionError, match=r"Runtime\.ExitError"):
-        taken.prelude()

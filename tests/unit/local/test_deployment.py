@@ -1,4 +1,4 @@
-"""What `make up` asks of the CDK: a stack that knows its own URL on this machine."""
+"""What a deployment to the emulator passes to the CDK."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EMULATOR = Emulator("test", 1, 4566)
 
 
 class Cdk:
-    """Stands in for the CDK's CLI: keeps what it is told, and makes an API of the id asked for."""
+    """Replaces the CDK's CLI: keeps the commands, and outputs the API id of the tag."""
 
     def __init__(self) -> None:
         self.commands: dict[str, list[str]] = {}
@@ -49,15 +49,15 @@ def cdk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cdk:
     return cdk
 
 
-def test_a_stack_is_told_the_url_that_it_will_have(cdk: Cdk, tmp_path: Path) -> None:
-    """Clients that find another one in the metadata must not go on (RFC 9728, section 3.3)."""
+def test_the_stack_is_given_the_url_that_it_will_have(cdk: Cdk, tmp_path: Path) -> None:
+    """Clients must not use a server whose metadata names another URL (RFC 9728, section 3.3)."""
     stack = deployment.deploy(EMULATOR, tmp_path)
     assert cdk.context["url"] == stack.url
     assert stack.url.startswith("http://127.0.0.1:4566/_aws/execute-api/")
     assert stack.url.endswith("/v1/mcp")
 
 
-def test_stacks_of_one_emulator_have_apis_of_their_own_and_keep_them(
+def test_each_stack_of_an_emulator_has_an_api_id_of_its_own_and_keeps_it(
     cdk: Cdk, tmp_path: Path
 ) -> None:
     names = ("one", "two", "one")
@@ -77,8 +77,10 @@ def test_make_up_deploys_the_stack_that_is_named(
     assert (cdk.context["stack"], cdk.commands["deploy"][2]) == ("books", "books")
 
 
-def test_choices_reach_the_app_and_another_url_comes_first(cdk: Cdk, tmp_path: Path) -> None:
-    """The URL of the gateway that streams, for instance."""
+def test_options_reach_the_app_and_a_given_url_replaces_the_stacks_own(
+    cdk: Cdk, tmp_path: Path
+) -> None:
+    """With streaming=true, the given URL is the gateway's."""
     chosen = {"auth": "oauth", "scopes": "a b", "url": "http://127.0.0.1:8000/v1/mcp"}
     deployment.deploy(EMULATOR, tmp_path, context=chosen)
     assert chosen.items() <= cdk.context.items()

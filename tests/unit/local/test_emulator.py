@@ -1,4 +1,4 @@
-"""The end of an emulator: nothing is left running."""
+"""Stopping an emulator ends its workers, too."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ WORKER: Final = "print(flush=True); import time; time.sleep(60)"
 PROGRAM: Final = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {WORKER!r}])"
 
 
-def test_an_emulator_takes_its_workers_with_it(
+def test_stopping_an_emulator_ends_its_workers(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Also one that does not notice that it ended."""
+    """Even a worker that does not notice the emulator's end."""
     monkeypatch.setattr(emulator, "STATE", tmp_path)
     (tmp_path / "test").mkdir()
     command = [sys.executable, "-c", PROGRAM]
@@ -29,7 +29,7 @@ def test_an_emulator_takes_its_workers_with_it(
         assert process.stdout.readline() == b"\n", "the worker has started"
         monkeypatch.setitem(emulator._CHILDREN, process.pid, process)
         Emulator("test", process.pid, 1).stop()
-        # The pipe ends when nobody is left who could write to it.
+        # The pipe ends when no process can write to it any more.
         ended, _, _ = select.select([process.stdout], [], [], 10)
         assert ended
         assert process.stdout.read() == b""

@@ -1,4 +1,4 @@
-"""The gateway of `make up STREAMING=true AUTH=oauth`: who gets in, and what the others hear.
+"""A gateway with a Lambda authorizer: who may call, and how the others are refused.
 
 Sources: API Gateway developer guide, "Use API Gateway Lambda authorizers", "Input to an API Gateway
 Lambda authorizer", "Output from an API Gateway Lambda authorizer" and "Gateway response types".
@@ -20,7 +20,6 @@ from botocore.exceptions import ClientError
 from local.gateway import DeployedApi, Gateway
 from local.gateway.lambda_instances import LambdaFunction
 from local.gateway.rest_api import RestApi
-from tests.unit.local.test_gateway import STREAMING, bundle
 from tests.unit.support.rest_api import API_ID, CHALLENGE, DOCUMENT, WELL_KNOWN, Aws, Decide
 
 ARN = f"arn:aws:execute-api:us-east-1:000000000000:{API_ID}/v1/POST/mcp"
@@ -33,13 +32,8 @@ def policy(effect: str = "Allow", resource: Any = ARN, **context: Any) -> dict[s
     return {"principalId": "ada", "policyDocument": document, "context": context}
 
 
-@pytest.fixture(scope="module")
-def function(tmp_path_factory: pytest.TempPathFactory) -> LambdaFunction:
-    return bundle(tmp_path_factory.mktemp("bundle") / "code", STREAMING)
-
-
 class Guarded:
-    """A gateway whose authorizer does as a test says."""
+    """A gateway whose authorizer decides as `decide` does."""
 
     def __init__(self, function: LambdaFunction) -> None:
         self.decide: Decide = lambda event: policy()
@@ -106,7 +100,7 @@ def test_the_authorizer_is_asked_with_the_event_of_a_request(guarded: Guarded) -
     assert "body" not in event
 
 
-def test_what_the_authorizer_says_reaches_the_function_as_texts(guarded: Guarded) -> None:
+def test_the_authorizers_context_reaches_the_function_as_strings(guarded: Guarded) -> None:
     guarded.decide = lambda event: policy(principal="i|ada", scopes="a b", number=1, good=True)
     status, _, event = guarded.ask(TOKEN)
     assert status == 200
@@ -128,14 +122,14 @@ def test_a_policy_may_allow_more_than_the_method(guarded: Guarded, resource: Any
 
 
 @pytest.mark.parametrize("headers", [[], [("Authorization", "")]], ids=["none", "empty"])
-def test_a_request_without_a_token_is_refused_unasked(
+def test_a_request_without_a_token_is_refused_without_the_authorizer(
     guarded: Guarded, headers: list[tuple[str, str]]
 ) -> None:
     is_refused(guarded.ask(*headers), 401, CHALLENGE)
     assert guarded.aws.events == []
 
 
-def test_the_word_unauthorized_is_401(guarded: Guarded) -> None:
+def test_an_authorizer_that_raises_unauthorized_is_401(guarded: Guarded) -> None:
     guarded.decide = raising(Exception("Unauthorized"))
     is_refused(guarded.ask(TOKEN), 401, CHALLENGE)
 
@@ -152,14 +146,12 @@ def test_the_word_unauthorized_is_401(guarded: Guarded) -> None:
     ],
     ids=["raised", "throttled", "nothing", "no policy", "no text", "no effect"],
 )
-def test_an_authorizer_that_does_not_decide_lets_nobody_in(
-    guarded: Guarded, decide: Decide
-) -> None:
+def test_without_a_decision_nobody_may_call(guarded: Guarded, decide: Decide) -> None:
     guarded.decide = decide
     is_refused(guarded.ask(TOKEN), 503, None)
 
 
-def test_a_denial_is_403_in_the_authorizer_s_words(guarded: Guarded) -> None:
+def test_a_denial_is_403_with_the_authorizers_challenge(guarded: Guarded) -> None:
     guarded.decide = lambda event: policy("Deny", challenge=STRONGER)
     is_refused(guarded.ask(TOKEN), 403, STRONGER)
 
@@ -170,7 +162,7 @@ def test_a_denial_is_403_in_the_authorizer_s_words(guarded: Guarded) -> None:
     ids=["denied", "another method", "nothing"],
 )
 def test_what_is_not_allowed_is_denied(guarded: Guarded, answer: dict[str, Any]) -> None:
-    """A variable that has no value leaves its header out."""
+    """A header whose variable has no value is left out."""
     guarded.decide = lambda event: answer
     is_refused(guarded.ask(TOKEN), 403, None)
 
@@ -182,7 +174,7 @@ def test_a_denial_outweighs_what_is_allowed(guarded: Guarded) -> None:
     is_refused(guarded.ask(TOKEN), 403, None)
 
 
-def test_the_metadata_is_for_everybody(guarded: Guarded) -> None:
+def test_everybody_may_read_the_metadata(guarded: Guarded) -> None:
     status, headers, document = guarded.ask(method="GET", path=f"/v1{WELL_KNOWN}")
     assert (status, document, headers["Cache-Control"]) == (200, DOCUMENT, "public")
     assert headers["Content-Type"] == "application/json"
@@ -194,13 +186,15 @@ def test_the_metadata_is_for_everybody(guarded: Guarded) -> None:
     [{"authorizerResultTtlInSeconds": 300}, {"authorizerUri": "arn:aws:cognito-idp:userpool/x"}],
     ids=str,
 )
-def test_an_authorizer_that_is_not_asked_every_time_is_not_played(changed: dict[str, Any]) -> None:
+def test_an_authorizer_with_a_cache_or_without_a_function_is_refused(
+    changed: dict[str, Any],
+) -> None:
     with pytest.raises(ValueError, match="is not a Lambda authorizer without a cache"):
         RestApi.read(API_ID, Aws(lambda event: policy(), **changed))
 
 
-def test_an_api_that_checks_signatures_is_not_played(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing here could check them, and nobody may come in without."""
+def test_an_api_that_checks_signatures_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gateway cannot check signatures, and nobody may call without one."""
     aws = Aws()
     pages: list[dict[str, Any]] = list(aws.paginate(API_ID, ["methods"]))
     pages[1]["items"][0]["resourceMethods"]["POST"]["authorizationType"] = "AWS_IAM"
