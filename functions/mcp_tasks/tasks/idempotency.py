@@ -18,7 +18,7 @@ from botocore.exceptions import ClientError
 
 from ..aws.conditional_check import existing_item
 from ..aws.dynamodb_values import from_attribute, to_attribute
-from .quotas import hashed
+from .caller_key import caller_key
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -105,7 +105,7 @@ class IdempotencyKeys:
 
 
 def _key(principal: str, key: str) -> dict[str, Any]:
-    return {"pk": {"S": f"key#{hashed(principal, key)}"}}
+    return caller_key("key", principal, key)
 
 
 def _found(item: dict[str, Any], call: str, now: int) -> KeyedTask | None:

@@ -20,7 +20,7 @@ from tests.campaigns.conditions.table import clauses
 
 TASKS: Final = str(Path("mcp_tasks") / "tasks") + os.sep
 ALWAYS: Final = "(attribute_exists(anything) OR attribute_not_exists(anything))"
-HELPERS: Final = frozenset({"_update", "_end", "_take", "_write", "_drop", "_make_room"})
+HELPERS: Final = frozenset({"_update", "_add", "_write", "_remove", "_remove_ended"})
 """Methods that write for others, which are the ones to name."""
 
 _make_api_call = BaseClient._make_api_call  # type: ignore[attr-defined]

@@ -15,7 +15,8 @@ from mcp_tasks.protocol.errors import TooManyRequests
 from mcp_tasks.server.methods import poll_rate_limit as polling
 from mcp_tasks.server.methods.poll_rate_limit import PollRateLimit
 from mcp_tasks.server.methods.subscriptions import QUOTA_GRACE_MS, STREAM_END_MS
-from mcp_tasks.tasks.quotas import LOOK_EVERY_MS, hashed
+from mcp_tasks.tasks.caller_key import caller_key
+from mcp_tasks.tasks.quotas import RECHECK_AFTER_MS
 from mcp_tasks.tasks.task import ANYONE
 from tests.unit.support.aws import CALLERS, real, refusing
 from tests.unit.support.example_task import a_task
@@ -58,7 +59,7 @@ def create(stack: Stack, **options: Any) -> Answer:
     return stack.call("count", {"upto": 3}, **options)
 
 
-FULL: Final = LOOK_EVERY_MS // 1000
+FULL: Final = RECHECK_AFTER_MS // 1000
 """Seconds after which it is worth to try again, for who has no place left."""
 
 
@@ -136,7 +137,7 @@ def test_a_caller_that_goes_on_trying_reads_nothing(limited: Limited) -> None:
     stack.created("count", {"upto": 3})
     refused(create(stack), FULL)
     stack.calls.forget()
-    limited.time.now += LOOK_EVERY_MS - 1
+    limited.time.now += RECHECK_AFTER_MS - 1
     refused(create(stack), FULL)
     assert stack.calls.operations == ["update_item"]
 
@@ -175,7 +176,7 @@ def test_without_limits_a_caller_creates_at_will(limited: Limited) -> None:
 def test_when_others_are_always_faster_the_caller_comes_back(
     limited: Limited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mcp_tasks.tasks.quotas.ATTEMPTS", 1)
+    monkeypatch.setattr("mcp_tasks.tasks.quotas.MAX_ATTEMPTS", 1)
     stack = limited.serve(max_open_tasks=9)
     refused(create(stack), 1)
     assert stack.rows == []
@@ -214,7 +215,7 @@ def at_once(limited: Limited, task_id: str, *callers: str | None) -> list[Answer
 
 def listens(principal: str = ANYONE) -> list[str]:
     """What has a place of a caller's."""
-    key = {"pk": {"S": f"listens#{hashed(principal)}"}}
+    key = caller_key("subscriptions", principal)
     item = real("dynamodb").get_item(TableName=CALLERS, Key=key).get("Item")
     return list(item["open"]["M"]) if item else []
 
@@ -279,14 +280,14 @@ def test_a_place_that_is_not_given_back_ends_with_the_listens_time(listening: Li
     assert until == streamed_until + QUOTA_GRACE_MS
     time.now = until - 1
     refused(stack.listen([new_id()]), FULL)
-    time.now += LOOK_EVERY_MS
+    time.now += RECHECK_AFTER_MS
     assert stack.listen([new_id()]).status == 200
 
 
 def test_when_other_listens_are_always_faster_the_caller_comes_back(
     listening: Limited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mcp_tasks.tasks.quotas.ATTEMPTS", 1)
+    monkeypatch.setattr("mcp_tasks.tasks.quotas.MAX_ATTEMPTS", 1)
     refused(listening.serve(max_open_subscriptions=9).listen([new_id()]), 1)
 
 

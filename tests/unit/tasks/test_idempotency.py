@@ -43,7 +43,7 @@ from mcp_tasks.tasks.idempotency import (
     KeyedTask,
 )
 from mcp_tasks.tasks.questions import FormQuestion, open_ask
-from mcp_tasks.tasks.quotas import LOOK_EVERY_MS
+from mcp_tasks.tasks.quotas import RECHECK_AFTER_MS
 from mcp_tasks.tasks.task_table import TaskTable
 from tests.unit.support.aws import CALLERS, TABLE, Calls, create_callers, real, refusing
 from tests.unit.support.example_task import HOUR, NOW
@@ -512,7 +512,7 @@ def test_a_call_that_a_limit_refuses_leaves_its_key_free(stack: Stack, time: Tim
     assert len(items()) == 1
     assert count_to(stack, key="a") == first
     stack.cancel(first)
-    time.now += LOOK_EVERY_MS
+    time.now += RECHECK_AFTER_MS
     assert count_to(stack, 9, key="b") != first
 
 
@@ -702,7 +702,7 @@ def test_a_full_caller_gets_what_its_key_stands_for_later(dying: Dying) -> None:
     other = count_to(stack, key="another")
     assert refusal(stack) == (429, INTERNAL)
     stack.cancel(other)
-    time.now += LOOK_EVERY_MS
+    time.now += RECHECK_AFTER_MS
     assert count_to(stack) == count_to(stack)
 
 

@@ -1,17 +1,7 @@
-"""What each caller has open, against moto's DynamoDB, whose conditional writes are real.
+"""Callers' quotas and rate limit, against moto's DynamoDB, whose conditional writes are real.
 
-Each condition of each write, and the test that fails without it (checked by removing the condition
-from a copy of the library and running this file):
-
-    take   attribute_exists(open)               test_a_callers_first_place_without_a_limit_of_tasks
-    take   size(open) < most                    test_two_take_the_last_place_at_once
-    take   attribute_not_exists(open)           test_two_take_a_callers_first_place_at_once
-    take   attribute_not_exists(tat)            test_a_pace_begins_for_a_caller_who_had_none
-    take   tat <= now                           test_so_many_at_once_and_then_evenly
-    take   tat > now                            test_a_caller_who_was_ahead_is_new_again
-    take   tat <= now + ahead                   test_two_take_the_last_of_a_minute_at_once
-    drop   attribute_exists(open)               test_the_item_expires_before_a_place_is_given_back,
-                                                test_a_listen_that_took_no_place_gives_none_back
+tests/campaigns/conditions/table.py names, for each condition of each write, the test here that
+fails without it.
 """
 
 from __future__ import annotations
@@ -23,24 +13,23 @@ from typing import Any, Final
 import pytest
 from botocore.exceptions import ClientError
 
+from mcp_tasks.tasks.caller_key import caller_key
 from mcp_tasks.tasks.errors import Busy
+from mcp_tasks.tasks.quota_item import ITEM_KEPT_MS
 from mcp_tasks.tasks.quotas import (
-    ATTEMPTS,
-    FORGET_MS,
-    GRACE_MS,
-    LOOK_EVERY_MS,
+    MAX_ATTEMPTS,
+    RECHECK_AFTER_MS,
+    TASK_CREATION_MS,
     CallerQuotas,
     QuotaExceeded,
-    RateLimit,
-    RateLimited,
-    hashed,
 )
+from mcp_tasks.tasks.rate_limit import RateLimit, RateLimited
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task_table import MAX_BATCH_ROWS, TaskTable
 from tests.unit.support.aws import CALLERS, TABLE, Calls, create_callers, real, refusing
 from tests.unit.support.example_task import HOUR, NOW, a_task
 
-MOST: Final = 3
+MAX_OPEN: Final = 3
 MINUTE: Final = 60_000
 THREE: Final = RateLimit(3)
 
@@ -51,27 +40,27 @@ def task_id(n: int) -> str:
 
 
 class Callers:
-    """Places, and the tasks that have them."""
+    """Quotas, and the tasks that are counted."""
 
     def __init__(self, aws: Calls, rows: TaskTable) -> None:
         self.aws = aws
         self.rows = rows
-        self.places = CallerQuotas(aws.client("dynamodb"), CALLERS)
+        self.quotas = CallerQuotas(aws.client("dynamodb"), CALLERS)
 
     def take(
         self,
         n: int,
-        most: int = MOST,
-        pace: RateLimit | None = None,
+        max_open: int = MAX_OPEN,
+        rate_limit: RateLimit | None = None,
         now: int = NOW,
         principal: str = "alice",
     ) -> None:
-        """Take a place for a task."""
-        self.places.acquire_task(principal, task_id(n), self.rows, most, pace, now)
+        """Acquire an entry for a task."""
+        self.quotas.acquire_task(principal, task_id(n), self.rows, max_open, rate_limit, now)
 
-    def open_task(self, n: int, most: int = MOST, now: int = NOW, **changes: Any) -> None:
-        """Take a place for a task, and write it."""
-        self.take(n, most, now=now)
+    def open_task(self, n: int, max_open: int = MAX_OPEN, now: int = NOW, **changes: Any) -> None:
+        """Acquire an entry for a task, and write the task."""
+        self.take(n, max_open, now=now)
         times = {"created_at": now, "last_updated_at": now}
         self.rows.create(a_task(task_id=task_id(n), **{**times, **changes}))
 
@@ -98,7 +87,7 @@ class Callers:
         return item
 
     def open(self, kind: str = "tasks", principal: str = "alice") -> set[str]:
-        """The ids of what has a place."""
+        """The ids of the entries."""
         item = self.item(kind, principal)
         return set(item["open"]["M"]) if item else set()
 
@@ -110,9 +99,9 @@ class Callers:
 
     def put(self, open_: dict[str, int], kind: str = "tasks", **more: int) -> None:
         """Replace what alice has open."""
-        places = {"M": {place: {"N": str(value)} for place, value in open_.items()}}
+        entries = {"M": {entry: {"N": str(value)} for entry, value in open_.items()}}
         numbers = {name: {"N": str(value)} for name, value in more.items()}
-        item = {**key(kind, "alice"), "open": places, **numbers}
+        item = {**key(kind, "alice"), "open": entries, **numbers}
         real("dynamodb").put_item(TableName=CALLERS, Item=item)
 
     def delete(self, kind: str = "tasks") -> None:
@@ -120,12 +109,12 @@ class Callers:
         real("dynamodb").delete_item(TableName=CALLERS, Key=key(kind, "alice"))
 
     def reads(self) -> int:
-        """How often the rows were asked which tasks are over."""
+        """How often the rows were read for ended tasks."""
         return self.aws.operations.count("batch_get_item")
 
 
 def key(kind: str, principal: str) -> dict[str, Any]:
-    return {"pk": {"S": f"{kind}#{hashed(principal)}"}}
+    return caller_key(kind, principal)
 
 
 def ids(*numbers: int) -> set[str]:
@@ -141,23 +130,23 @@ def callers(aws: Calls, rows: TaskTable) -> Callers:
 # how many
 
 
-def test_so_many_places_and_no_more(callers: Callers) -> None:
-    for n in range(MOST):
+def test_no_more_tasks_than_the_quota(callers: Callers) -> None:
+    for n in range(MAX_OPEN):
         callers.open_task(n)
     with pytest.raises(QuotaExceeded):
-        callers.take(MOST)
+        callers.take(MAX_OPEN)
     assert callers.open() == ids(0, 1, 2)
 
 
-def test_callers_do_not_share_places(callers: Callers) -> None:
-    callers.open_task(0, most=1)
-    callers.take(1, most=1, principal="bob")
+def test_callers_do_not_share_a_quota(callers: Callers) -> None:
+    callers.open_task(0, max_open=1)
+    callers.take(1, max_open=1, principal="bob")
     assert callers.open() == ids(0)
     assert callers.open(principal="bob") == ids(1)
 
 
-def test_two_take_the_last_place_at_once(callers: Callers) -> None:
-    """Each finds the place free; one of them gets it."""
+def test_two_add_the_last_entry_at_once(callers: Callers) -> None:
+    """Each finds the quota not used up; one of them gets the last entry."""
     callers.open_task(0)
     callers.open_task(1)
     callers.before(lambda: callers.other().open_task(2))
@@ -166,24 +155,24 @@ def test_two_take_the_last_place_at_once(callers: Callers) -> None:
     assert callers.open() == ids(0, 1, 2)
 
 
-def test_two_take_a_callers_first_place_at_once(callers: Callers) -> None:
-    """Each finds that there is no item yet; the second must not overwrite the first's place."""
-    callers.before(lambda: callers.other().take(0, pace=THREE), nth=1)
-    callers.take(1, pace=THREE)
+def test_two_add_a_callers_first_entry_at_once(callers: Callers) -> None:
+    """Each finds that there is no item yet; the second must not overwrite the first's entry."""
+    callers.before(lambda: callers.other().take(0, rate_limit=THREE), nth=1)
+    callers.take(1, rate_limit=THREE)
     assert callers.open() == ids(0, 1)
     assert callers.tat() == NOW + 2 * THREE.interval_ms
 
 
-def test_two_listens_are_a_callers_first_at_once(callers: Callers) -> None:
-    def listen(who: Callers, listen_id: str) -> None:
-        who.places.acquire_listen("alice", listen_id, NOW + HOUR, 2, NOW)
+def test_two_subscriptions_are_a_callers_first_at_once(callers: Callers) -> None:
+    def subscribe(who: Callers, subscription_id: str) -> None:
+        who.quotas.acquire_subscription("alice", subscription_id, NOW + HOUR, 2, NOW)
 
-    callers.before(lambda: listen(callers.other(), "one"), nth=1)
-    listen(callers, "other")
-    assert callers.open("listens") == {"one", "other"}
+    callers.before(lambda: subscribe(callers.other(), "one"), nth=1)
+    subscribe(callers, "other")
+    assert callers.open("subscriptions") == {"one", "other"}
 
 
-def test_a_first_place_is_two_writes_and_every_other_is_one(callers: Callers) -> None:
+def test_a_first_entry_is_two_writes_and_every_other_is_one(callers: Callers) -> None:
     callers.aws.forget()
     callers.take(0)
     assert callers.aws.operations == ["update_item"] * 2
@@ -193,10 +182,12 @@ def test_a_first_place_is_two_writes_and_every_other_is_one(callers: Callers) ->
 
 
 @pytest.mark.parametrize(
-    ("most", "pace"), [(1, None), (MOST, THREE), (1, RateLimit(1)), (0, RateLimit(1))], ids=str
+    ("max_open", "rate_limit"),
+    [(1, None), (MAX_OPEN, THREE), (1, RateLimit(1)), (0, RateLimit(1))],
+    ids=str,
 )
-def test_a_place_that_is_taken_twice_is_one_place(
-    callers: Callers, most: int, pace: RateLimit | None
+def test_an_entry_that_is_added_twice_is_one_entry(
+    callers: Callers, max_open: int, rate_limit: RateLimit | None
 ) -> None:
     """botocore repeats a write whose answer was lost."""
 
@@ -205,23 +196,23 @@ def test_a_place_that_is_taken_twice_is_one_place(
         return real("dynamodb").update_item(**arguments)
 
     callers.aws.instead["update_item"] = twice
-    callers.take(0, most, pace)
+    callers.take(0, max_open, rate_limit)
     assert callers.open() == ids(0)
-    assert pace is None or callers.tat() == NOW + pace.interval_ms
+    assert rate_limit is None or callers.tat() == NOW + rate_limit.interval_ms
 
 
 def test_without_limits_nothing_is_written(callers: Callers) -> None:
     callers.aws.forget()
-    callers.take(0, most=0)
-    callers.places.acquire_listen("alice", "listen", NOW + HOUR, 0, NOW)
+    callers.take(0, max_open=0)
+    callers.quotas.acquire_subscription("alice", "listen", NOW + HOUR, 0, NOW)
     assert callers.aws.made == []
 
 
-def test_a_callers_first_place_without_a_limit_of_tasks(callers: Callers) -> None:
+def test_a_callers_first_entry_without_a_limit_of_tasks(callers: Callers) -> None:
     for n in range(3):
-        callers.take(n, most=0, pace=THREE)
+        callers.take(n, max_open=0, rate_limit=THREE)
     with pytest.raises(RateLimited):
-        callers.take(3, most=0, pace=THREE)
+        callers.take(3, max_open=0, rate_limit=THREE)
     assert callers.reads() == 0
 
 
@@ -237,7 +228,7 @@ def test_after_enough_attempts_others_were_always_faster(callers: Callers) -> No
     callers.aws.forget()
     with pytest.raises(Busy):
         callers.take(0)
-    assert callers.aws.operations == ["update_item"] * ATTEMPTS
+    assert callers.aws.operations == ["update_item"] * MAX_ATTEMPTS
 
 
 def test_an_error_of_dynamodb_is_not_taken_for_a_refusal(callers: Callers) -> None:
@@ -245,16 +236,16 @@ def test_an_error_of_dynamodb_is_not_taken_for_a_refusal(callers: Callers) -> No
     with pytest.raises(ClientError, match="InternalServerError"):
         callers.take(0)
     with pytest.raises(ClientError, match="InternalServerError"):
-        callers.places.release_listen("alice", "listen")
+        callers.quotas.release_subscription("alice", "listen")
 
 
 def test_an_item_outlives_what_it_holds(callers: Callers) -> None:
-    """The time-to-live attribute is in seconds, and moves on with each place."""
+    """The time-to-live attribute is in seconds, and moves on with each entry."""
     for n, now in enumerate((NOW, NOW + HOUR)):
         callers.take(n, now=now)
         item = callers.item()
         assert item is not None
-        assert item["expiresAt"] == {"N": str((now + FORGET_MS) // 1000)}
+        assert item["expiresAt"] == {"N": str((now + ITEM_KEPT_MS) // 1000)}
 
 
 # how fast
@@ -262,47 +253,47 @@ def test_an_item_outlives_what_it_holds(callers: Callers) -> None:
 
 def test_so_many_at_once_and_then_evenly(callers: Callers) -> None:
     for n in range(3):
-        callers.take(n, most=9, pace=THREE)
+        callers.take(n, max_open=9, rate_limit=THREE)
     for n, wait in ((3, 20_000), (4, 20_000)):
         now = NOW + 20_000 * (n - 3)
         with pytest.raises(RateLimited) as caught:
-            callers.take(n, most=9, pace=THREE, now=now)
+            callers.take(n, max_open=9, rate_limit=THREE, now=now)
         assert caught.value.retry_after_ms == wait
         with pytest.raises(RateLimited):
-            callers.take(n, most=9, pace=THREE, now=now + wait - 1)
-        callers.take(n, most=9, pace=THREE, now=now + wait)
+            callers.take(n, max_open=9, rate_limit=THREE, now=now + wait - 1)
+        callers.take(n, max_open=9, rate_limit=THREE, now=now + wait)
     assert callers.open() == ids(0, 1, 2, 3, 4)
 
 
 def test_whoever_was_idle_for_a_minute_may_create_all_at_once_again(callers: Callers) -> None:
     for n in range(6):
-        callers.take(n, most=9, pace=THREE, now=NOW + MINUTE * (n // 3))
+        callers.take(n, max_open=9, rate_limit=THREE, now=NOW + MINUTE * (n // 3))
     with pytest.raises(RateLimited):
-        callers.take(6, most=9, pace=THREE, now=NOW + MINUTE)
+        callers.take(6, max_open=9, rate_limit=THREE, now=NOW + MINUTE)
 
 
 def test_one_a_minute_is_one_a_minute(callers: Callers) -> None:
-    callers.take(0, pace=RateLimit(1))
+    callers.take(0, rate_limit=RateLimit(1))
     with pytest.raises(RateLimited) as caught:
-        callers.take(1, pace=RateLimit(1), now=NOW + 1)
+        callers.take(1, rate_limit=RateLimit(1), now=NOW + 1)
     assert caught.value.retry_after_ms == MINUTE - 1
-    callers.take(1, pace=RateLimit(1), now=NOW + MINUTE)
+    callers.take(1, rate_limit=RateLimit(1), now=NOW + MINUTE)
 
 
 @pytest.mark.parametrize("per_minute", [1, 7, 120, 60_000, 10**6])
-def test_a_pace_is_no_slower_than_it_says(per_minute: int) -> None:
-    pace = RateLimit(per_minute)
-    assert 1 <= pace.interval_ms <= max(1, MINUTE / per_minute)
-    assert pace.ahead_ms == pace.interval_ms * (per_minute - 1)
+def test_a_rate_limit_is_no_slower_than_it_says(per_minute: int) -> None:
+    rate_limit = RateLimit(per_minute)
+    assert 1 <= rate_limit.interval_ms <= max(1, MINUTE / per_minute)
+    assert rate_limit.max_ahead_ms == rate_limit.interval_ms * (per_minute - 1)
 
 
 def test_two_take_the_last_of_a_minute_at_once(callers: Callers) -> None:
     """Both know that the caller is ahead of the clock; the second would be too far ahead."""
-    callers.take(0, most=9, pace=THREE)
-    callers.take(1, most=9, pace=THREE)
-    callers.before(lambda: callers.other().take(2, most=9, pace=THREE), nth=1)
+    callers.take(0, max_open=9, rate_limit=THREE)
+    callers.take(1, max_open=9, rate_limit=THREE)
+    callers.before(lambda: callers.other().take(2, max_open=9, rate_limit=THREE), nth=1)
     with pytest.raises(RateLimited):
-        callers.take(3, most=9, pace=THREE)
+        callers.take(3, max_open=9, rate_limit=THREE)
     assert callers.open() == ids(0, 1, 2)
     assert callers.tat() == NOW + MINUTE
 
@@ -310,35 +301,35 @@ def test_two_take_the_last_of_a_minute_at_once(callers: Callers) -> None:
 def test_two_go_ahead_of_the_clock_at_once(callers: Callers) -> None:
     """Both believe that the caller was idle; the second adds to what the first has used up."""
     callers.put({})
-    callers.before(lambda: callers.other().take(0, pace=THREE))
-    callers.take(1, pace=THREE)
+    callers.before(lambda: callers.other().take(0, rate_limit=THREE))
+    callers.take(1, rate_limit=THREE)
     assert callers.open() == ids(0, 1)
     assert callers.tat() == NOW + 2 * THREE.interval_ms
 
 
 def test_a_caller_who_was_ahead_is_new_again(callers: Callers) -> None:
     """The item expired, and another instance made it anew, by a clock that is a minute late."""
-    callers.take(0, pace=THREE)
+    callers.take(0, rate_limit=THREE)
     callers.before(lambda: callers.put({task_id(1): NOW - MINUTE}, tat=NOW - 40_000), nth=1)
-    callers.take(2, pace=THREE)
+    callers.take(2, rate_limit=THREE)
     assert callers.open() == ids(1, 2)
     assert callers.tat() == NOW + THREE.interval_ms
 
 
-def test_a_pace_begins_for_a_caller_who_had_none(callers: Callers) -> None:
+def test_a_rate_limit_begins_for_a_caller_who_had_none(callers: Callers) -> None:
     """A deployment may set the limit later."""
     callers.take(0)
-    callers.take(1, pace=THREE)
+    callers.take(1, rate_limit=THREE)
     assert callers.open() == ids(0, 1)
     assert callers.tat() == NOW + THREE.interval_ms
 
 
 def test_what_is_refused_uses_nothing_up(callers: Callers) -> None:
-    callers.open_task(0, most=1)
-    callers.take(1, most=2, pace=THREE)
+    callers.open_task(0, max_open=1)
+    callers.take(1, max_open=2, rate_limit=THREE)
     before = callers.tat()
     with pytest.raises(QuotaExceeded):
-        callers.take(2, most=2, pace=THREE)
+        callers.take(2, max_open=2, rate_limit=THREE)
     assert callers.tat() == before
 
 
@@ -357,58 +348,58 @@ def end(rows: TaskTable, status: Status, n: int = 0) -> None:
 
 
 @pytest.mark.parametrize("status", [Status.COMPLETED, Status.FAILED, Status.CANCELLED])
-def test_a_task_that_ended_gives_its_place_back(callers: Callers, status: Status) -> None:
-    for n in range(MOST):
+def test_a_task_that_ended_frees_its_entry(callers: Callers, status: Status) -> None:
+    for n in range(MAX_OPEN):
         callers.open_task(n)
     end(callers.rows, status, n=1)
-    callers.open_task(MOST)
-    assert callers.open() == ids(0, 2, MOST)
+    callers.open_task(MAX_OPEN)
+    assert callers.open() == ids(0, 2, MAX_OPEN)
 
 
-def test_a_task_that_expired_gives_its_place_back(callers: Callers) -> None:
+def test_a_task_that_expired_frees_its_entry(callers: Callers) -> None:
     """DynamoDB may keep its row for days."""
-    callers.open_task(0, most=1, ttl_ms=5 * MINUTE)
+    callers.open_task(0, max_open=1, ttl_ms=5 * MINUTE)
     with pytest.raises(QuotaExceeded):
-        callers.take(1, most=1, now=NOW + 5 * MINUTE - 1)
-    callers.take(1, most=1, now=NOW + 5 * MINUTE - 1 + LOOK_EVERY_MS)
+        callers.take(1, max_open=1, now=NOW + 5 * MINUTE - 1)
+    callers.take(1, max_open=1, now=NOW + 5 * MINUTE - 1 + RECHECK_AFTER_MS)
     assert callers.open() == ids(1)
 
 
-def test_a_task_whose_row_was_deleted_gives_its_place_back(callers: Callers) -> None:
-    callers.open_task(0, most=1)
+def test_a_task_whose_row_was_deleted_frees_its_entry(callers: Callers) -> None:
+    callers.open_task(0, max_open=1)
     real("dynamodb").delete_item(TableName=TABLE, Key={"taskId": {"S": task_id(0)}})
-    callers.take(1, most=1, now=NOW + HOUR)
+    callers.take(1, max_open=1, now=NOW + HOUR)
     assert callers.open() == ids(1)
 
 
-def test_a_place_is_kept_for_a_task_that_is_about_to_be_written(callers: Callers) -> None:
-    callers.take(0, most=1)
+def test_an_entry_is_kept_for_a_task_that_is_about_to_be_written(callers: Callers) -> None:
+    callers.take(0, max_open=1)
     with pytest.raises(QuotaExceeded):
-        callers.take(1, most=1, now=NOW + GRACE_MS - 1)
+        callers.take(1, max_open=1, now=NOW + TASK_CREATION_MS - 1)
     assert callers.open() == ids(0)
 
 
-def test_a_task_that_was_never_written_gives_its_place_back(callers: Callers) -> None:
-    """Whoever took the place died."""
-    callers.take(0, most=1)
-    callers.take(1, most=1, now=NOW + GRACE_MS)
+def test_a_task_that_was_never_written_frees_its_entry(callers: Callers) -> None:
+    """The function that added the entry died."""
+    callers.take(0, max_open=1)
+    callers.take(1, max_open=1, now=NOW + TASK_CREATION_MS)
     assert callers.open() == ids(1)
 
 
-def test_a_task_that_waits_for_an_answer_keeps_its_place(callers: Callers) -> None:
-    callers.open_task(0, most=1, status=Status.INPUT_REQUIRED)
+def test_a_task_that_waits_for_an_answer_keeps_its_entry(callers: Callers) -> None:
+    callers.open_task(0, max_open=1, status=Status.INPUT_REQUIRED)
     with pytest.raises(QuotaExceeded):
-        callers.take(1, most=1, now=NOW + GRACE_MS)
+        callers.take(1, max_open=1, now=NOW + TASK_CREATION_MS)
     assert callers.open() == ids(0)
 
 
 def test_all_that_is_over_is_given_back_at_once(callers: Callers) -> None:
-    for n in range(MOST):
+    for n in range(MAX_OPEN):
         callers.open_task(n)
         end(callers.rows, Status.COMPLETED, n)
     callers.aws.forget()
-    callers.take(MOST)
-    assert callers.open() == ids(MOST)
+    callers.take(MAX_OPEN)
+    assert callers.open() == ids(MAX_OPEN)
     assert callers.aws.operations == [
         "update_item",
         "batch_get_item",
@@ -419,151 +410,153 @@ def test_all_that_is_over_is_given_back_at_once(callers: Callers) -> None:
 
 def test_a_look_that_found_nothing_is_not_repeated_at_once(callers: Callers) -> None:
     """A caller that goes on trying costs one write and no reads."""
-    callers.open_task(0, most=1)
+    callers.open_task(0, max_open=1)
     callers.aws.forget()
-    for later, reads in ((0, 1), (1, 1), (LOOK_EVERY_MS - 1, 1), (LOOK_EVERY_MS, 2)):
+    for later, reads in ((0, 1), (1, 1), (RECHECK_AFTER_MS - 1, 1), (RECHECK_AFTER_MS, 2)):
         with pytest.raises(QuotaExceeded):
-            callers.take(1, most=1, now=NOW + later)
+            callers.take(1, max_open=1, now=NOW + later)
         assert callers.reads() == reads
 
 
 def test_a_look_that_found_something_is_repeated_when_that_is_gone(callers: Callers) -> None:
-    callers.open_task(0, most=1)
+    callers.open_task(0, max_open=1)
     for n in range(3):
         end(callers.rows, Status.COMPLETED, n)
-        callers.open_task(n + 1, most=1)
+        callers.open_task(n + 1, max_open=1)
     assert callers.open() == ids(3)
 
 
-def test_two_give_the_same_place_back_at_once(callers: Callers) -> None:
-    callers.open_task(0, most=2)
-    callers.open_task(1, most=2)
+def test_two_remove_the_same_entry_at_once(callers: Callers) -> None:
+    callers.open_task(0, max_open=2)
+    callers.open_task(1, max_open=2)
     end(callers.rows, Status.COMPLETED, 0)
-    callers.before(lambda: callers.other().take(2, most=2), expression="REMOVE")
+    callers.before(lambda: callers.other().take(2, max_open=2), expression="REMOVE")
     with pytest.raises(QuotaExceeded):
-        callers.take(3, most=2)
+        callers.take(3, max_open=2)
     assert callers.open() == ids(1, 2)
 
 
-def test_the_item_expires_before_a_place_is_given_back(callers: Callers) -> None:
+def test_the_item_expires_before_an_entry_is_removed(callers: Callers) -> None:
     """A path into nothing is an error, and an item that holds nothing must not come to be."""
-    callers.open_task(0, most=1)
+    callers.open_task(0, max_open=1)
     end(callers.rows, Status.COMPLETED)
     callers.before(callers.delete, expression="REMOVE")
-    callers.take(1, most=1)
+    callers.take(1, max_open=1)
     assert callers.open() == ids(1)
 
 
-def test_the_place_of_a_task_that_was_not_written_is_given_back(callers: Callers) -> None:
+def test_the_entry_of_a_task_that_was_not_written_is_removed(callers: Callers) -> None:
     """There is no row that would tell that it is over; it would be free after a minute."""
     callers.take(0)
     callers.take(1)
-    callers.places.release_task("alice", task_id(0))
-    callers.places.release_task("alice", task_id(2))
-    callers.places.release_task("bob", task_id(1))
+    callers.quotas.release_task("alice", task_id(0))
+    callers.quotas.release_task("alice", task_id(2))
+    callers.quotas.release_task("bob", task_id(1))
     assert callers.open() == ids(1)
     assert callers.item(principal="bob") is None
 
 
 def test_the_item_expires_before_a_look_is_noted(callers: Callers) -> None:
-    """What is noted of nobody would be an item without places, and without an expiry."""
-    callers.open_task(0, most=1)
-    callers.before(callers.delete, expression="SET #lookedAt")
+    """A time of no caller would be an item without entries, and without an expiry."""
+    callers.open_task(0, max_open=1)
+    callers.before(callers.delete, expression="SET #checkedAt")
     with pytest.raises(QuotaExceeded):
-        callers.take(1, most=1)
+        callers.take(1, max_open=1)
     assert callers.item() is None
-    callers.take(1, most=1, now=NOW + LOOK_EVERY_MS)
+    callers.take(1, max_open=1, now=NOW + RECHECK_AFTER_MS)
 
 
 def test_more_are_looked_at_than_one_call_reads(callers: Callers) -> None:
     """The limit may be larger than a batch; the oldest are asked first."""
-    most = MAX_BATCH_ROWS + 1
-    callers.put({task_id(n): NOW + n for n in range(most)})
-    newest = a_task(task_id=task_id(most - 1))
+    max_open = MAX_BATCH_ROWS + 1
+    callers.put({task_id(n): NOW + n for n in range(max_open)})
+    newest = a_task(task_id=task_id(max_open - 1))
     callers.rows.create(newest)
-    end(callers.rows, Status.COMPLETED, most - 1)
+    end(callers.rows, Status.COMPLETED, max_open - 1)
     callers.aws.forget()
-    callers.take(most, most=most, now=NOW + most)
-    assert callers.open() == ids(*range(most - 1), most)
+    callers.take(max_open, max_open=max_open, now=NOW + max_open)
+    assert callers.open() == ids(*range(max_open - 1), max_open)
     assert callers.reads() == 2
 
 
 def test_the_oldest_are_asked_first(callers: Callers) -> None:
-    most = MAX_BATCH_ROWS + 1
-    callers.put({task_id(n): NOW - n for n in range(most)})
-    callers.rows.create(a_task(task_id=task_id(most - 1)))
-    end(callers.rows, Status.COMPLETED, most - 1)
+    max_open = MAX_BATCH_ROWS + 1
+    callers.put({task_id(n): NOW - n for n in range(max_open)})
+    callers.rows.create(a_task(task_id=task_id(max_open - 1)))
+    end(callers.rows, Status.COMPLETED, max_open - 1)
     callers.aws.forget()
-    callers.take(most, most=most)
+    callers.take(max_open, max_open=max_open)
     assert callers.reads() == 1
 
 
 def test_a_caller_may_have_far_more_open_than_it_may(callers: Callers) -> None:
     """A deployment may lower the limit."""
-    callers.put({task_id(n): NOW - GRACE_MS for n in range(2 * MAX_BATCH_ROWS)})
-    callers.take(2 * MAX_BATCH_ROWS, most=2)
+    callers.put({task_id(n): NOW - TASK_CREATION_MS for n in range(2 * MAX_BATCH_ROWS)})
+    callers.take(2 * MAX_BATCH_ROWS, max_open=2)
     assert callers.open() == ids(2 * MAX_BATCH_ROWS)
 
 
 def test_without_a_limit_of_tasks_an_item_does_not_grow(callers: Callers) -> None:
-    """An item holds 400 KB at most; then each write is refused, for good."""
+    """An item holds 400 KB at max_open; then each write is refused, for good."""
     for n in range(10):
-        callers.take(n, most=0, pace=RateLimit(1), now=NOW + n * HOUR)
+        callers.take(n, max_open=0, rate_limit=RateLimit(1), now=NOW + n * HOUR)
     assert len(callers.open()) <= 1
 
 
-# listens
+# subscriptions
 
 
-def listen(
-    callers: Callers, *names: str, now: int = NOW, until: int = NOW + HOUR, most: int = 2
+def subscribe(
+    callers: Callers, *names: str, now: int = NOW, until: int = NOW + HOUR, max_open: int = 2
 ) -> None:
     for name in names:
-        callers.places.acquire_listen("alice", name, until, most, now)
+        callers.quotas.acquire_subscription("alice", name, until, max_open, now)
 
 
-def test_so_many_listens_and_no_more(callers: Callers) -> None:
-    listen(callers, "a", "b")
+def test_no_more_subscriptions_than_the_quota(callers: Callers) -> None:
+    subscribe(callers, "a", "b")
     with pytest.raises(QuotaExceeded):
-        listen(callers, "c")
-    callers.places.acquire_listen("bob", "c", NOW + HOUR, 2, NOW)
+        subscribe(callers, "c")
+    callers.quotas.acquire_subscription("bob", "c", NOW + HOUR, 2, NOW)
     callers.take(0)
-    assert callers.open("listens") == {"a", "b"}
+    assert callers.open("subscriptions") == {"a", "b"}
 
 
-def test_a_listen_gives_its_place_back(callers: Callers) -> None:
-    listen(callers, "a", "b")
-    callers.places.release_listen("alice", "a")
-    listen(callers, "c")
-    assert callers.open("listens") == {"b", "c"}
+def test_a_subscription_removes_its_entry(callers: Callers) -> None:
+    subscribe(callers, "a", "b")
+    callers.quotas.release_subscription("alice", "a")
+    subscribe(callers, "c")
+    assert callers.open("subscriptions") == {"b", "c"}
 
 
-def test_two_listens_begin_at_once_where_there_is_room_for_one(callers: Callers) -> None:
-    listen(callers, "a")
-    callers.before(lambda: listen(callers.other(), "b"))
+def test_two_subscriptions_begin_at_once_where_one_may(callers: Callers) -> None:
+    subscribe(callers, "a")
+    callers.before(lambda: subscribe(callers.other(), "b"))
     with pytest.raises(QuotaExceeded):
-        listen(callers, "c")
-    assert callers.open("listens") == {"a", "b"}
+        subscribe(callers, "c")
+    assert callers.open("subscriptions") == {"a", "b"}
 
 
 @pytest.mark.parametrize(("now", "free"), [(NOW + HOUR - 1, False), (NOW + HOUR, True)])
-def test_a_listen_whose_time_is_up_has_no_place(callers: Callers, now: int, free: bool) -> None:
+def test_a_subscription_whose_time_has_passed_has_no_entry(
+    callers: Callers, now: int, free: bool
+) -> None:
     """Its instance died, and gave nothing back."""
-    listen(callers, "a", "b")
+    subscribe(callers, "a", "b")
     if free:
-        listen(callers, "c", now=now, until=now + HOUR)
-        assert callers.open("listens") == {"c"}
+        subscribe(callers, "c", now=now, until=now + HOUR)
+        assert callers.open("subscriptions") == {"c"}
     else:
         with pytest.raises(QuotaExceeded):
-            listen(callers, "c", now=now)
+            subscribe(callers, "c", now=now)
     assert callers.reads() == 0
 
 
-def test_very_many_listens_may_have_died(callers: Callers) -> None:
-    callers.put({f"{n:016x}": NOW for n in range(2 * MAX_BATCH_ROWS)}, kind="listens")
+def test_very_many_subscriptions_may_have_died(callers: Callers) -> None:
+    callers.put({f"{n:016x}": NOW for n in range(2 * MAX_BATCH_ROWS)}, kind="subscriptions")
     callers.aws.forget()
-    listen(callers, "a")
-    assert callers.open("listens") == {"a"}
+    subscribe(callers, "a")
+    assert callers.open("subscriptions") == {"a"}
     removes = [
         call.arguments["UpdateExpression"]
         for call in callers.aws.made
@@ -573,20 +566,23 @@ def test_very_many_listens_may_have_died(callers: Callers) -> None:
 
 
 @pytest.mark.parametrize("kept", [["a"], []], ids=["another is open", "no item"])
-def test_a_listen_that_took_no_place_gives_none_back(callers: Callers, kept: Sequence[str]) -> None:
-    listen(callers, *kept)
-    callers.places.release_listen("alice", "b")
-    assert callers.open("listens") == set(kept)
-    assert (callers.item("listens") is not None) == bool(kept)
+def test_a_subscription_without_an_entry_removes_none(
+    callers: Callers, kept: Sequence[str]
+) -> None:
+    subscribe(callers, *kept)
+    callers.quotas.release_subscription("alice", "b")
+    assert callers.open("subscriptions") == set(kept)
+    assert (callers.item("subscriptions") is not None) == bool(kept)
 
 
 # names
 
 
-def test_what_is_hashed_together_is_not_run_together() -> None:
+def test_parts_of_a_key_are_not_run_together() -> None:
     """Or a caller could choose a key that is another caller's."""
-    assert len({hashed("a", "bc"), hashed("ab", "c"), hashed("abc"), hashed("abc", "")}) == 4
-    assert hashed("a", "bc") == hashed("a", "bc")
+    parts = [("a", "bc"), ("ab", "c"), ("abc",), ("abc", "")]
+    assert len({caller_key("key", *each)["pk"]["S"] for each in parts}) == 4
+    assert caller_key("key", "a", "bc") == caller_key("key", "a", "bc")
 
 
 def test_an_item_is_named_by_a_hash(callers: Callers) -> None:

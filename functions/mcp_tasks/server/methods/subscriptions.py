@@ -99,13 +99,13 @@ class Subscriptions:
         """Hold one of the caller's subscriptions until this one ends."""
         subscription_id, until = secrets.token_hex(8), deadline_ms + QUOTA_GRACE_MS
         with subscription_quota_errors(limit):
-            self.quotas.acquire_listen(principal, subscription_id, until, limit, now_ms())
+            self.quotas.acquire_subscription(principal, subscription_id, until, limit, now_ms())
         try:
             yield
         finally:
             if limit:
                 try:
-                    self.quotas.release_listen(principal, subscription_id)
+                    self.quotas.release_subscription(principal, subscription_id)
                 except DYNAMODB_ERRORS as error:
                     # It is free again at `until`.
                     logger.warning(

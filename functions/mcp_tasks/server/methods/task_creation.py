@@ -33,7 +33,8 @@ from ...protocol.errors import (
 from ...registry.catalogue import ToolEntry
 from ...tasks.errors import UnknownTask
 from ...tasks.ids import new_task_id
-from ...tasks.quotas import CallerQuotas, RateLimit
+from ...tasks.quotas import CallerQuotas
+from ...tasks.rate_limit import RateLimit
 from ...tasks.reconcile_schedule import SILENCE_MARGIN_MS
 from ...tasks.state import Status
 from ...tasks.task import Task, now_ms

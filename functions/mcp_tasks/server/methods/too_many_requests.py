@@ -13,7 +13,8 @@ from typing import Final
 from ...limits import Limits
 from ...protocol.errors import TooManyRequests
 from ...tasks.errors import Busy
-from ...tasks.quotas import LOOK_EVERY_MS, QuotaExceeded, RateLimited
+from ...tasks.quotas import RECHECK_AFTER_MS, QuotaExceeded
+from ...tasks.rate_limit import RateLimited
 
 BUSY_RETRY_MS: Final = 1_000
 
@@ -26,7 +27,7 @@ def task_quota_errors(limits: Limits) -> Iterator[None]:
     except QuotaExceeded:
         limit = limits.max_open_tasks
         message = f"You have {limit} tasks that have not ended; wait for one, or cancel one"
-        raise TooManyRequests(message, LOOK_EVERY_MS) from None
+        raise TooManyRequests(message, RECHECK_AFTER_MS) from None
     except RateLimited as error:
         message = f"You create more than {limits.creations_per_minute} tasks a minute"
         raise TooManyRequests(message, error.retry_after_ms) from None
@@ -37,12 +38,12 @@ def task_quota_errors(limits: Limits) -> Iterator[None]:
 
 @contextmanager
 def subscription_quota_errors(limit: int) -> Iterator[None]:
-    """Turn what `CallerQuotas.acquire_listen` raises into TooManyRequests."""
+    """Turn what `CallerQuotas.acquire_subscription` raises into TooManyRequests."""
     try:
         yield
     except QuotaExceeded:
         message = f"You have {limit} open subscriptions; end one, or name more tasks in one"
-        raise TooManyRequests(message, LOOK_EVERY_MS) from None
+        raise TooManyRequests(message, RECHECK_AFTER_MS) from None
     except Busy:
         message = "Too many of your subscriptions begin at the same time"
         raise TooManyRequests(message, BUSY_RETRY_MS) from None

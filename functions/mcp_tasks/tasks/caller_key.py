@@ -1,0 +1,21 @@
+"""Keys of the callers table: a hash of fixed length, because clients choose the texts' length.
+
+pk                                         item
+tasks#<hash of principal>                  the caller's quota item of tasks (`quotas`)
+subscriptions#<hash of principal>          the caller's quota item of subscriptions (`quotas`)
+key#<hash of principal and key>            an idempotency key (`idempotency`)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+
+def caller_key(kind: str, *parts: str) -> dict[str, Any]:
+    """The primary key of an item, in DynamoDB's notation."""
+    digest = hashlib.sha256()
+    for part in parts:
+        text = part.encode()
+        digest.update(b"%d:%b" % (len(text), text))
+    return {"pk": {"S": f"{kind}#{digest.hexdigest()}"}}
