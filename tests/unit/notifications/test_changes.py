@@ -197,7 +197,7 @@ def test_a_foreign_detail_is_refused(detail: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("status", Status)
-def test_a_change_says_whether_the_task_is_over(status: Status) -> None:
+def test_a_change_says_whether_the_task_is_terminal(status: Status) -> None:
     assert a_change(status=status.value).terminal is status.terminal
 
 

@@ -87,7 +87,7 @@ def test_an_entry_says_what_changed_and_when_and_of_which_tool() -> None:
     ]
 
 
-def test_nothing_is_no_call() -> None:
+def test_without_changes_there_is_no_call() -> None:
     client = Client()
     assert EventBus(client, "bus").publish([]) == 0  # type: ignore[arg-type]
     assert client.calls == []
@@ -109,7 +109,7 @@ def test_two_changes_of_a_task_never_share_a_call() -> None:
     assert [len(call) for call in client.calls] == [2, 1, 2]
 
 
-def test_the_largest_changes_travel_alone() -> None:
+def test_the_largest_changes_are_published_alone() -> None:
     client = Client()
     bus = EventBus(client, "bus")  # type: ignore[arg-type]
     frame = len(json.dumps(a_pair(0)[1].params, separators=(",", ":")))

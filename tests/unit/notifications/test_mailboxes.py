@@ -1,15 +1,15 @@
-"""What waits for each listen, against moto's DynamoDB.
+"""The mailboxes of subscriptions, in moto's DynamoDB.
 
-Each guard, and the test that fails without it (checked by removing it from a copy of the library):
+Each condition, and the test that fails without it (checked by removing it from a copy):
 
-    open       whoever deleted the row has it    test_two_listens_at_once_have_a_mailbox_each
-    open       `until` of what was left          test_what_was_left_too_long_ago_is_not_taken
-    open       the tasks in common               test_a_mailbox_of_other_tasks_is_not_taken
-    open       added tasks are written           test_what_is_taken_over_follows_the_new_tasks_too
-    open       `follows_until` is prolonged      test_a_chain_of_listens_follows_without_a_gap
-    deliver    ConsistentRead                    test_followers_are_read_consistently
-    deliver    `until` of a follower             test_who_does_not_follow_any_more_gets_nothing
-    deliver    one key for one change            test_a_change_that_is_delivered_twice_is_there_once
+    open     one deletes a released mailbox  test_two_subscriptions_at_once_have_a_mailbox_each
+    open     `reusableUntil`                 test_a_mailbox_released_too_long_ago_is_not_taken_over
+    open     the tasks in common             test_a_mailbox_of_other_tasks_is_not_taken_over
+    open     added tasks are written         test_a_mailbox_that_is_taken_over_receives_new_tasks
+    open     `receivesUntil` is prolonged    test_a_chain_of_subscriptions_receives_without_a_gap
+    deliver  ConsistentRead                  test_the_mailboxes_of_a_task_are_read_consistently
+    deliver  `receivesUntil`                 test_a_mailbox_whose_time_is_up_gets_nothing
+    deliver  one key for one change          test_a_change_that_is_delivered_twice_is_there_once
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tests.unit.support.aws import MAILBOXES, Calls, create_mailboxes, real, ref
 from tests.unit.support.example_task import NOW
 
 SOON: Final = NOW + 25_000
-"""When a listen is over that began now."""
+"""When a subscription ends that begins now."""
 
 
 @pytest.fixture
@@ -66,13 +66,13 @@ def content(mailboxes: Mailboxes, mailbox: Mailbox) -> list[Change]:
     return [entry.change for entry in mailboxes.entries(mailbox)]
 
 
-def leave(mailboxes: Mailboxes, mailbox: Mailbox, now: int = NOW, owner: str = "me") -> None:
-    """Leave a mailbox whose tasks, in `told`, were told as they were."""
+def release(mailboxes: Mailboxes, mailbox: Mailbox, now: int = NOW, owner: str = "me") -> None:
+    """Release a mailbox, with the revisions in `delivered`."""
     mailboxes.release(owner, mailbox, now)
 
 
-def left(mailboxes: Mailboxes, *task_ids: str, owner: str = "me") -> Mailbox:
-    """A mailbox that has just been left by a listen that told something of these tasks."""
+def released(mailboxes: Mailboxes, *task_ids: str, owner: str = "me") -> Mailbox:
+    """A mailbox that was just released by a subscription that delivered changes of these tasks."""
     mailbox = mailboxes.open("nobody", task_ids, SOON, NOW)
     mailbox.delivered = dict.fromkeys(task_ids, 1)
     mailboxes.release(owner, mailbox, NOW)
@@ -97,7 +97,7 @@ def raw(pk: str) -> list[dict[str, Any]]:
 # entries
 
 
-def test_who_follows_a_task_gets_its_changes(mailboxes: Mailboxes) -> None:
+def test_every_mailbox_of_a_task_gets_its_changes(mailboxes: Mailboxes) -> None:
     one = mailboxes.open("me", ["a", "b"], SOON, NOW)
     two = mailboxes.open("you", ["b"], SOON, NOW)
     assert deliver(mailboxes, a_change("a"), NOW + 5) == 1
@@ -108,7 +108,7 @@ def test_who_follows_a_task_gets_its_changes(mailboxes: Mailboxes) -> None:
     assert [entry.arrived_at for entry in mailboxes.entries(one)] == [NOW + 5, NOW]
 
 
-def test_who_does_not_follow_any_more_gets_nothing(mailboxes: Mailboxes) -> None:
+def test_a_mailbox_whose_time_is_up_gets_nothing(mailboxes: Mailboxes) -> None:
     """DynamoDB deletes what has expired hours or days late."""
     mailbox = mailboxes.open("me", ["a"], SOON, NOW)
     assert deliver(mailboxes, a_change(revision=2), mailbox.receives_until - 1) == 1
@@ -162,7 +162,7 @@ def test_changes_are_kept_in_their_order(mailboxes: Mailboxes) -> None:
     assert [change.revision for change in content(mailboxes, mailbox)] == [9, 10, 100]
 
 
-def test_followers_are_read_consistently(mailboxes: Mailboxes, aws: Calls) -> None:
+def test_the_mailboxes_of_a_task_are_read_consistently(mailboxes: Mailboxes, aws: Calls) -> None:
     """Race: who began to follow, and then read the row before the change, would miss it.
 
     moto has no other kind of reading, so this looks at the question.
@@ -173,7 +173,7 @@ def test_followers_are_read_consistently(mailboxes: Mailboxes, aws: Calls) -> No
     assert query.arguments["ConsistentRead"] is True
 
 
-def test_dynamodb_may_remove_everything_once_it_is_over(mailboxes: Mailboxes) -> None:
+def test_dynamodb_may_remove_every_item_after_its_time(mailboxes: Mailboxes) -> None:
     """In whole seconds, and never before the time is up."""
     mailbox = mailboxes.open("me", ["a"], SOON, NOW)
     deliver(mailboxes, a_change())
@@ -269,18 +269,18 @@ def test_an_error_of_dynamodb_is_for_the_caller(
         deliver(mailboxes, a_change())
 
 
-# one listen after the other
+# one subscription after the other
 
 
-def test_a_first_listen_has_a_new_mailbox(mailboxes: Mailboxes) -> None:
+def test_a_first_subscription_has_a_new_mailbox(mailboxes: Mailboxes) -> None:
     one = mailboxes.open("me", ["a"], SOON, NOW)
     two = mailboxes.open("me", ["a"], SOON, NOW)
     assert one.id != two.id
     assert one.delivered == two.delivered == {}
 
 
-def test_the_next_listen_has_what_came_since_the_last(mailboxes: Mailboxes) -> None:
-    mailbox = left(mailboxes, "a", "b")
+def test_the_next_subscription_has_the_changes_since_the_last(mailboxes: Mailboxes) -> None:
+    mailbox = released(mailboxes, "a", "b")
     deliver(mailboxes, a_change("a", 2), NOW + REUSABLE_MS - 1)
     again = mailboxes.open("me", ["a"], SOON + REUSABLE_MS, NOW + REUSABLE_MS - 1)
     assert again.id == mailbox.id
@@ -288,57 +288,57 @@ def test_the_next_listen_has_what_came_since_the_last(mailboxes: Mailboxes) -> N
     assert content(mailboxes, again) == [a_change("a", 2)]
 
 
-def test_what_was_left_too_long_ago_is_not_taken(mailboxes: Mailboxes) -> None:
-    mailbox = left(mailboxes, "a")
+def test_a_mailbox_released_too_long_ago_is_not_taken_over(mailboxes: Mailboxes) -> None:
+    mailbox = released(mailboxes, "a")
     again = mailboxes.open("me", ["a"], SOON + REUSABLE_MS, NOW + REUSABLE_MS)
     assert again.id != mailbox.id
     assert again.delivered == {}
 
 
-def test_what_somebody_else_left_is_never_taken(mailboxes: Mailboxes) -> None:
-    mailbox = left(mailboxes, "a", owner="you")
+def test_the_mailbox_of_another_owner_is_never_taken_over(mailboxes: Mailboxes) -> None:
+    mailbox = released(mailboxes, "a", owner="you")
     again = mailboxes.open("me", ["a"], SOON, NOW)
     assert again.id != mailbox.id
     assert mailboxes.open("you", ["a"], SOON, NOW).id == mailbox.id
 
 
-def test_a_mailbox_of_other_tasks_is_not_taken(mailboxes: Mailboxes) -> None:
-    mailbox = left(mailboxes, "a")
+def test_a_mailbox_of_other_tasks_is_not_taken_over(mailboxes: Mailboxes) -> None:
+    mailbox = released(mailboxes, "a")
     assert mailboxes.open("me", ["b"], SOON, NOW).id != mailbox.id
     assert mailboxes.open("me", ["a"], SOON, NOW).id == mailbox.id
 
 
-def test_the_mailbox_with_the_most_tasks_in_common_is_taken(
+def test_the_mailbox_with_the_most_tasks_in_common_is_taken_over(
     mailboxes: Mailboxes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever their ids are; here they would come in the order of their making."""
     ids = iter("123456")
     monkeypatch.setattr("mcp_tasks.notifications.mailboxes.secrets.token_hex", lambda _: next(ids))
-    one = left(mailboxes, "a", "x", "y", "z")
-    two = left(mailboxes, "a", "b", "c")
-    three = left(mailboxes, "b")
+    one = released(mailboxes, "a", "x", "y", "z")
+    two = released(mailboxes, "a", "b", "c")
+    three = released(mailboxes, "b")
     opened = [mailboxes.open("me", ["a", "b", "c"], SOON, NOW).id for _ in range(3)]
     assert opened[0] == two.id
     assert set(opened[1:]) == {one.id, three.id}
     assert mailboxes.open("me", ["a"], SOON, NOW).id == "4", "a new one"
 
 
-def test_a_mailbox_is_taken_once(mailboxes: Mailboxes) -> None:
-    mailbox = left(mailboxes, "a")
+def test_a_mailbox_is_taken_over_once(mailboxes: Mailboxes) -> None:
+    mailbox = released(mailboxes, "a")
     assert mailboxes.open("me", ["a"], SOON, NOW).id == mailbox.id
     assert mailboxes.open("me", ["a"], SOON, NOW).id != mailbox.id
 
 
 @pytest.mark.parametrize("spare", [False, True])
-def test_two_listens_at_once_have_a_mailbox_each(
+def test_two_subscriptions_at_once_have_a_mailbox_each(
     mailboxes: Mailboxes, aws: Calls, spare: bool
 ) -> None:
     """Race: both see what was left before either has taken it; each would get half of the entries.
 
     Whoever comes second takes the next best, if there is one.
     """
-    mailbox = left(mailboxes, "a", "b")
-    other = left(mailboxes, "a").id if spare else None
+    mailbox = released(mailboxes, "a", "b")
+    other = released(mailboxes, "a").id if spare else None
     taken: list[Mailbox] = []
 
     def meanwhile(**arguments: Any) -> Any:
@@ -356,19 +356,21 @@ def test_two_listens_at_once_have_a_mailbox_each(
     assert content(mailboxes, first) == content(mailboxes, second) == [a_change("b")]
 
 
-def test_what_is_taken_over_follows_the_new_tasks_too(mailboxes: Mailboxes) -> None:
-    mailbox = left(mailboxes, "a")
+def test_a_mailbox_that_is_taken_over_receives_new_tasks(
+    mailboxes: Mailboxes,
+) -> None:
+    mailbox = released(mailboxes, "a")
     again = mailboxes.open("me", ["a", "b"], SOON, NOW)
     assert again.id == mailbox.id
     deliver(mailboxes, a_change("b"))
     assert content(mailboxes, again) == [a_change("b")]
 
 
-def test_a_task_that_a_listen_left_out_is_followed_when_it_is_named_again(
+def test_a_task_that_a_subscription_left_out_is_received_when_it_is_named_again(
     mailboxes: Mailboxes,
 ) -> None:
-    """The middle listen, which is long, prolongs what it follows, and only that."""
-    first = left(mailboxes, "a", "b")
+    """The middle subscription, which is long, prolongs its own tasks, and only those."""
+    first = released(mailboxes, "a", "b")
     middle = mailboxes.open("me", ["a"], NOW + 800_000, NOW)
     assert middle.id == first.id
     later = NOW + 700_000
@@ -378,12 +380,12 @@ def test_a_task_that_a_listen_left_out_is_followed_when_it_is_named_again(
     assert content(mailboxes, last) == [a_change("b", 2)]
 
 
-def test_a_chain_of_listens_follows_without_a_gap(mailboxes: Mailboxes) -> None:
-    """Buffered listens of 25 seconds, with pauses; changes come all the time."""
+def test_a_chain_of_subscriptions_receives_without_a_gap(mailboxes: Mailboxes) -> None:
+    """Buffered subscriptions of 25 seconds, with pauses; changes come all the time."""
     now, came, revision = NOW, [], 1
-    for listen in range(15):
+    for subscription in range(15):
         mailbox = mailboxes.open("me", ["a"], now + 25_000, now)
-        length = 25 + listen % 3 * 7  # and then a pause of up to 14 seconds
+        length = 25 + subscription % 3 * 7  # and then a pause of up to 14 seconds
         for second in range(0, length, 5):
             revision += 1
             deliver(mailboxes, a_change("a", revision), now + second * 1000)
@@ -392,12 +394,12 @@ def test_a_chain_of_listens_follows_without_a_gap(mailboxes: Mailboxes) -> None:
         mailboxes.remove(mailbox, [entry.key for entry in entries])
         mailbox.delivered["a"] = revision
         now += 25_000
-        leave(mailboxes, mailbox, now)
+        release(mailboxes, mailbox, now)
         now += (length - 25) * 1000
     assert came == list(range(2, revision + 1))
 
 
-def test_a_chain_of_listens_seldom_writes_whom_it_follows(mailboxes: Mailboxes, aws: Calls) -> None:
+def test_a_chain_of_subscriptions_seldom_writes_its_tasks(mailboxes: Mailboxes, aws: Calls) -> None:
     """A hundred writes each time would be dearer than a hundred polls."""
     tasks = [f"t{n}" for n in range(100)]
     calls, now = [], NOW
@@ -412,16 +414,18 @@ def test_a_chain_of_listens_seldom_writes_whom_it_follows(mailboxes: Mailboxes, 
     assert calls.count(0) >= 4
 
 
-def test_a_mailbox_is_kept_as_long_as_it_follows_and_no_longer(mailboxes: Mailboxes) -> None:
-    """A listen may end a little late. What changes after its last moment is lost to the mailbox."""
-    mailbox = left(mailboxes, "a")
+def test_a_mailbox_is_kept_as_long_as_it_receives_and_no_longer(mailboxes: Mailboxes) -> None:
+    """A subscription may end a little late. The mailbox misses changes after its last moment."""
+    mailbox = released(mailboxes, "a")
     over = mailbox.receives_until
     mailboxes.release("me", mailbox, over - REUSABLE_MS + 2_000)
     assert mailboxes.open("me", ["a"], over + 25_000, over).id != mailbox.id
 
 
-def test_the_slack_is_for_listens_whose_time_is_within_it(mailboxes: Mailboxes, aws: Calls) -> None:
-    mailbox = left(mailboxes, "a")
+def test_a_subscription_within_the_extra_time_writes_no_task_again(
+    mailboxes: Mailboxes, aws: Calls
+) -> None:
+    mailbox = released(mailboxes, "a")
     aws.forget()
     mailbox = mailboxes.open("me", ["a"], SOON + EXTRA_RECEIVE_MS, NOW)
     assert writes(aws) == []
@@ -433,7 +437,7 @@ def test_the_slack_is_for_listens_whose_time_is_within_it(mailboxes: Mailboxes, 
     assert again.receives_until >= SOON + EXTRA_RECEIVE_MS + 1 + REUSABLE_MS
 
 
-def test_a_mailbox_is_opened_and_left_in_few_calls(mailboxes: Mailboxes, aws: Calls) -> None:
+def test_a_mailbox_is_opened_and_released_in_few_calls(mailboxes: Mailboxes, aws: Calls) -> None:
     mailbox = mailboxes.open("me", ["a"], SOON, NOW)
     mailbox.delivered = {"a": 1}
     mailboxes.release("me", mailbox, NOW)

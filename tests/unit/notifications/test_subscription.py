@@ -1,18 +1,18 @@
-"""One listen, apart from the wire (tasks.md, "Task Status Notifications").
+"""One subscription, apart from the wire (tasks.md, "Task Status Notifications").
 
-Rows, stream and mailboxes are moto's. Time passes only while the listen waits, and what a test has
-planned for a moment happens on the way.
+Rows, stream and mailboxes are moto's. Time passes only while the subscription waits, and what a
+test has planned for a moment happens meanwhile.
 
 What the module promises, and the test that fails without it (checked on a copy of the library):
 
-    the mailbox opens before rows are read       test_a_change_as_the_listen_begins_is_not_missed
-    no older state is told again                 test_what_is_told_again_is_not_older
-    rows are read again                          test_an_event_that_was_lost_is_found_in_the_row
-    a row may be further than its event          test_a_large_state_that_was_overtaken
-    entries are removed once they were told      test_entries_are_removed_when_they_were_told
-    entries that stay are not told again         test_entries_that_cannot_be_removed_are_told_once
-    entries that wait are kept                   test_what_is_held_back_is_told_by_the_next_listen
-    a mailbox is left for the next listen        test_nothing_is_missed_between_two_listens
+    the mailbox opens before rows are read   test_a_change_as_the_subscription_begins_is_not_missed
+    no older state is delivered again        test_a_state_that_is_delivered_again_is_not_older
+    rows are read again                      test_an_event_that_was_lost_is_found_in_the_row
+    a row may have a later state             test_a_large_state_that_was_overtaken
+    delivered entries are removed            test_entries_are_removed_when_they_were_delivered
+    entries that stay are delivered once     test_entries_that_cannot_be_removed_are_delivered_once
+    entries that wait are kept               test_a_change_that_is_held_back_is_delivered_later
+    a mailbox is released for the next one   test_nothing_is_missed_between_two_subscriptions
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from typing import Any, Final
 import pytest
 from botocore.exceptions import ClientError
 
-from mcp_tasks.notifications import subscription
 from mcp_tasks.notifications.changes import Change
 from mcp_tasks.notifications.mailboxes import Mailboxes
 from mcp_tasks.notifications.reorder_buffer import GAP_TIMEOUT_MS, ROW_GAP_TIMEOUT_MS
@@ -36,6 +35,9 @@ from mcp_tasks.notifications.subscription import (
     ROW_READ_INTERVAL_MS,
     Subscriber,
     Subscription,
+)
+from mcp_tasks.notifications.subscription import (
+    Clock as SubscriptionClock,
 )
 from mcp_tasks.server.methods.task_wire_format import detailed_task
 from mcp_tasks.tasks.questions import FormQuestion, open_ask
@@ -62,13 +64,13 @@ FORM: Final = {"type": "object", "properties": {}}
 ACCEPT: Final = {"action": "accept", "content": {}}
 DONE: Final = {"content": [{"type": "text", "text": "done"}]}
 
-Told = tuple[str, int]
-"""A task, and the revision that was told of it."""
+Delivered = tuple[str, int]
+"""A task, and a revision of it that was delivered."""
 
 
 @dataclass
 class Clock:
-    """Time that passes when somebody waits, and what is to happen on the way."""
+    """Time that passes only in waits, and what is to happen meanwhile."""
 
     now: int = NOW
     waits: list[float] = field(default_factory=list)
@@ -78,7 +80,7 @@ class Clock:
         return self.now
 
     def at(self, ms: int, *actions: Callable[[], object]) -> None:
-        """Do something so many milliseconds after NOW, as soon as somebody waits that long."""
+        """Do something so many milliseconds after NOW, in the wait that reaches that moment."""
         plan = [*self._plan, *((NOW + ms, action) for action in actions)]
         self._plan = sorted(plan, key=lambda planned: planned[0])
 
@@ -96,7 +98,7 @@ class Clock:
 
 @dataclass
 class World:
-    """Tasks, and those who follow them."""
+    """Tasks, and subscriptions to them."""
 
     calls: Calls
     rows: TaskTable
@@ -104,41 +106,43 @@ class World:
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
-        # The world's own writes are not counted with the listens' calls.
+        # The world's own writes are not counted with the subscriptions' calls.
         self.backstage = TaskTable(real("dynamodb"), TABLE)
         self.push = Push(clock=self.clock)
 
     def create(self, *task_ids: str, **changes: Any) -> None:
-        """Create tasks, and let it be heard."""
+        """Create tasks, and deliver their changes."""
         for task_id in task_ids:
             self.backstage.create(a_task(task_id=task_id, **changes))
         self.push.run()
 
     def write(self, task_id: str, message: str = "on its way") -> None:
-        """Change a task; nobody hears of it yet."""
+        """Change a task, without delivering the change."""
         self.backstage.report(task_id, message, self.clock())
 
     def report(self, task_id: str, message: str = "on its way") -> None:
-        """Change a task, and let it be heard."""
+        """Change a task, and deliver the change."""
         self.write(task_id, message)
         self.push.run()
 
     def complete(self, task_id: str, result: dict[str, Any] = DONE) -> None:
-        """Complete a task, and let it be heard."""
+        """Complete a task, and deliver the change."""
         self.backstage.complete(task_id, result, self.clock())
         self.push.run()
 
-    def listen(self, *task_ids: str, ms: int = STREAMED, live: bool = True, **who: str) -> Listen:
-        """Begin a listen."""
-        following = Subscription(
+    def subscribe(
+        self, *task_ids: str, ms: int = STREAMED, live: bool = True, **who: str
+    ) -> Running:
+        """Begin a subscription."""
+        subscription = Subscription(
             self.rows,
             self.mailboxes,
             detailed_task,
             Subscriber(who.get("principal", "alice"), who.get("owner", "her laptop")),
-            clock=subscription.Clock(self.clock, self.clock.wait),
+            clock=SubscriptionClock(self.clock, self.clock.wait),
         )
-        accepted = following.begin(task_ids, self.clock() + ms)
-        return Listen(self, following, accepted, live)
+        accepted = subscription.begin(task_ids, self.clock() + ms)
+        return Running(self, subscription, accepted, live)
 
     def entries(self) -> int:
         """How many entries lie in all mailboxes."""
@@ -152,50 +156,50 @@ class World:
 
 
 @dataclass
-class Listen:
-    """A listen that has begun."""
+class Running:
+    """A subscription that has begun."""
 
     world: World
-    following: Subscription
+    subscription: Subscription
     accepted: list[str]
     live: bool
 
     def __post_init__(self) -> None:
         self.changes: list[Change] = []
         self.silences = 0
-        self._told = self.following.changes(self.live)
+        self._changes = self.subscription.changes(self.live)
 
     def __iter__(self) -> Iterator[Change | None]:
-        return self._told
+        return self._changes
 
-    def hear(self) -> list[Told]:
-        """Hear it to its end, and end it; what is told."""
+    def receive(self) -> list[Delivered]:
+        """Receive the changes to the end; returns their tasks and revisions."""
         for change in self:
             if change is None:
                 self.silences += 1
             else:
                 self.changes.append(change)
-        self.following.end()
+        self.subscription.end()
         return [(change.task_id, change.revision) for change in self.changes]
 
 
 @pytest.fixture
 def world(aws: Calls) -> World:
-    """Nothing yet."""
+    """No tasks yet."""
     client = aws.client("dynamodb")
     return World(aws, TaskTable(client, create_table()), Mailboxes(client, create_mailboxes()))
 
 
-def of(task_id: str, told: list[Told]) -> list[int]:
-    """What was told of one task."""
-    return [revision for each, revision in told if each == task_id]
+def of(task_id: str, delivered: list[Delivered]) -> list[int]:
+    """The revisions of one task that were delivered."""
+    return [revision for each, revision in delivered if each == task_id]
 
 
 # what is accepted
 
 
-def test_what_exists_and_is_the_clients_own_is_accepted(world: World) -> None:
-    """In the order given, each once, and never a word on the others."""
+def test_existing_tasks_of_the_principal_are_accepted(world: World) -> None:
+    """In the order given, and each once. Nothing is said of the other tasks."""
     world.create(A, B)
     world.create(C, principal="mallory")
     unknown = "c1-" + "d" * 32
@@ -206,23 +210,23 @@ def test_what_exists_and_is_the_clients_own_is_accepted(world: World) -> None:
         return answer
 
     world.calls.instead["batch_get_item"] = in_any_order
-    assert world.listen(B, unknown, A, C, B).accepted == [B, A]
+    assert world.subscribe(B, unknown, A, C, B).accepted == [B, A]
 
 
-def test_what_has_expired_is_not_accepted(world: World) -> None:
+def test_an_expired_task_is_not_accepted(world: World) -> None:
     world.create(A)
     world.create(B, ttl_ms=5_000)
     world.clock.now += 5_000
-    assert world.listen(A, B).accepted == [A]
+    assert world.subscribe(A, B).accepted == [A]
 
 
 @pytest.mark.parametrize("task_ids", [[], [C]])
-def test_with_nothing_to_follow_it_is_over_at_once(world: World, task_ids: list[str]) -> None:
+def test_without_an_accepted_task_it_ends_at_once(world: World, task_ids: list[str]) -> None:
     world.create(C, principal="mallory")
     world.calls.forget()
-    listen = world.listen(*task_ids)
-    assert listen.accepted == []
-    assert listen.hear() == []
+    subscription = world.subscribe(*task_ids)
+    assert subscription.accepted == []
+    assert subscription.receive() == []
     assert world.clock.waits == []
     assert world.calls.operations == ["batch_get_item"] * len(task_ids)
 
@@ -234,22 +238,22 @@ def test_the_current_states_come_first(world: World) -> None:
     world.create(A, B, C)
     world.report(A)
     world.complete(C)
-    listen = world.listen(A, B, C, ms=1_000)
-    assert sorted(listen.hear()) == [(A, 2), (B, 1), (C, 2)]
-    assert {c.params["status"] for c in listen.changes} == {"working", "completed"}
+    subscription = world.subscribe(A, B, C, ms=1_000)
+    assert sorted(subscription.receive()) == [(A, 2), (B, 1), (C, 2)]
+    assert {c.params["status"] for c in subscription.changes} == {"working", "completed"}
 
 
-def test_a_state_is_told_as_a_poll_would_tell_it(world: World) -> None:
+def test_a_state_is_what_a_poll_would_return(world: World) -> None:
     world.create(A)
     world.complete(A)
     world.clock.now += 30_000
-    listen = world.listen(A)
-    listen.hear()
-    (change,) = listen.changes
+    subscription = world.subscribe(A)
+    subscription.receive()
+    (change,) = subscription.changes
     assert change.params == detailed_task(world.backstage.get(A, world.clock()), world.clock())
 
 
-def test_a_change_as_the_listen_begins_is_not_missed(world: World) -> None:
+def test_a_change_as_the_subscription_begins_is_not_missed(world: World) -> None:
     """Race: the task changes between the subscription and the reading of its row, and is delivered
     at that moment. Either the mailbox is there in time, or the row has the change."""
     world.create(A)
@@ -267,27 +271,27 @@ def test_a_change_as_the_listen_begins_is_not_missed(world: World) -> None:
 
     world.calls.instead["batch_write_item"] = subscribe
     world.calls.instead["batch_get_item"] = read
-    listen = world.listen(A)
-    assert listen.hear() == [(A, 2)]
+    subscription = world.subscribe(A)
+    assert subscription.receive() == [(A, 2)]
     assert world.clock.waits == []
     assert reads == 2, "to accept it, and after the mailbox was opened"
 
 
-def test_a_change_before_the_subscription_that_is_heard_after_it(world: World) -> None:
-    """The row is further than the entry; which of them is told first, it goes forwards."""
+def test_a_change_before_the_subscription_that_arrives_after_it(world: World) -> None:
+    """The row has a later state than the entry. No older state follows a newer one."""
     world.create(A)
     world.write(A)
     world.push.publish()
-    listen = world.listen(A, ms=5_000)
+    subscription = world.subscribe(A, ms=5_000)
     world.push.deliver()
-    told = listen.hear()
-    assert told in ([(A, 2)], [(A, 1), (A, 2)])
+    delivered = subscription.receive()
+    assert delivered in ([(A, 2)], [(A, 1), (A, 2)])
 
 
 def test_an_old_entry_does_not_hold_back_the_current_state(world: World) -> None:
     """The bus brought the first of three changes last, just after the subscription.
 
-    What lies between it and the row's state was delivered before, and will not come any more.
+    The changes between it and the row's state were delivered before, and will not come again.
     """
     world.create(A)
     for _ in range(3):
@@ -295,28 +299,28 @@ def test_an_old_entry_does_not_hold_back_the_current_state(world: World) -> None
     world.push.publish()
     late = world.push.events.pop(0)
     world.push.deliver()
-    listen = world.listen(A, ms=5_000)
+    subscription = world.subscribe(A, ms=5_000)
     world.push.events.append(late)
     world.push.deliver()
-    assert of(A, listen.hear())[-1] == 4
+    assert of(A, subscription.receive())[-1] == 4
 
 
 # while it lasts
 
 
-def test_every_change_of_every_task_is_told_in_order_and_once(world: World) -> None:
+def test_every_change_of_every_task_is_delivered_in_order_and_once(world: World) -> None:
     world.create(A, B)
     for n in range(1, 9):
         world.clock.at(n * 700, lambda: world.report(A))
         world.clock.at(n * 900, lambda: world.report(B))
     world.clock.at(9_000, lambda: world.complete(A))
     world.clock.at(9_500, lambda: world.complete(B))
-    told = world.listen(A, B).hear()
-    assert of(A, told) == of(B, told) == list(range(1, 11))
+    delivered = world.subscribe(A, B).receive()
+    assert of(A, delivered) == of(B, delivered) == list(range(1, 11))
     assert world.clock.now < NOW + 9_500 + 2 * MAX_READ_INTERVAL_SECONDS * 1000
 
 
-def test_what_the_bus_repeats_and_reorders_is_put_right(world: World) -> None:
+def test_repeated_and_reordered_events_are_put_in_order(world: World) -> None:
     world.create(A, B)
 
     def shuffled() -> None:
@@ -335,18 +339,20 @@ def test_what_the_bus_repeats_and_reorders_is_put_right(world: World) -> None:
     world.clock.at(1_000, shuffled)
     world.clock.at(4_000, again)
     world.clock.at(5_000, lambda: world.complete(A), lambda: world.complete(B))
-    told = world.listen(A, B).hear()
-    assert of(A, told) == [1, 2, 3, 4, 5]
-    assert of(B, told) == [1, 2, 3, 4]
+    delivered = world.subscribe(A, B).receive()
+    assert of(A, delivered) == [1, 2, 3, 4, 5]
+    assert of(B, delivered) == [1, 2, 3, 4]
 
 
-def test_it_ends_when_all_tasks_are_over_and_not_before(world: World) -> None:
+def test_it_ends_when_all_tasks_are_terminal_and_not_before(world: World) -> None:
     world.create(A, B)
     world.clock.at(2_000, lambda: world.complete(A))
     world.clock.at(7_000, lambda: world.complete(B))
-    listen = world.listen(A, B)
-    assert listen.hear()[-2:] == [(A, 2), (B, 2)]
-    assert [change.params.get("result") is not None for change in listen.changes[-2:]] == [True] * 2
+    subscription = world.subscribe(A, B)
+    assert subscription.receive()[-2:] == [(A, 2), (B, 2)]
+    assert [change.params.get("result") is not None for change in subscription.changes[-2:]] == [
+        True
+    ] * 2
     assert NOW + 7_000 <= world.clock.now <= NOW + 8_000
 
 
@@ -354,51 +360,51 @@ def test_it_ends_when_all_tasks_are_over_and_not_before(world: World) -> None:
 @pytest.mark.parametrize("ms", [1, 30, 10_000, BUFFERED])
 def test_it_ends_when_its_time_is_up(world: World, live: bool, ms: int) -> None:
     world.create(A)
-    assert world.listen(A, ms=ms, live=live).hear() == [(A, 1)]
+    assert world.subscribe(A, ms=ms, live=live).receive() == [(A, 1)]
     assert world.clock.now == NOW + ms
 
 
-def test_a_live_listen_goes_on_after_news(world: World) -> None:
+def test_a_live_subscription_goes_on_after_news(world: World) -> None:
     world.create(A)
     world.clock.at(1_000, lambda: world.report(A))
     world.clock.at(5_000, lambda: world.report(A))
-    assert world.listen(A, ms=10_000).hear() == [(A, 1), (A, 2), (A, 3)]
+    assert world.subscribe(A, ms=10_000).receive() == [(A, 1), (A, 2), (A, 3)]
 
 
-def test_a_listen_that_nobody_sees_ends_with_the_first_news(world: World) -> None:
-    """With everything that is there by then."""
+def test_a_buffered_subscription_ends_with_the_first_news(world: World) -> None:
+    """With every change that has arrived by then."""
     world.create(A, B)
     world.clock.at(3_000, lambda: world.report(A), lambda: world.report(B), lambda: world.report(A))
     world.clock.at(9_000, lambda: world.report(A))
-    told = world.listen(A, B, ms=BUFFERED, live=False).hear()
-    assert of(A, told) == [1, 2, 3]
-    assert of(B, told) == [1, 2]
+    delivered = world.subscribe(A, B, ms=BUFFERED, live=False).receive()
+    assert of(A, delivered) == [1, 2, 3]
+    assert of(B, delivered) == [1, 2]
     assert world.clock.now <= NOW + 3_000 + MAX_READ_INTERVAL_SECONDS * 1000
 
 
 def test_the_current_state_is_no_news(world: World) -> None:
-    """Or each listen would be a poll."""
+    """Otherwise each subscription would be a poll."""
     world.create(A)
-    world.listen(A, ms=BUFFERED, live=False).hear()
+    world.subscribe(A, ms=BUFFERED, live=False).receive()
     began = world.clock.now
-    assert world.listen(A, ms=BUFFERED, live=False).hear() == [(A, 1)]
+    assert world.subscribe(A, ms=BUFFERED, live=False).receive() == [(A, 1)]
     assert world.clock.now == began + BUFFERED
 
 
-def test_what_changed_between_two_listens_is_news(world: World) -> None:
+def test_a_change_between_two_subscriptions_is_news(world: World) -> None:
     world.create(A, B)
-    world.listen(A, B, ms=BUFFERED, live=False).hear()
+    world.subscribe(A, B, ms=BUFFERED, live=False).receive()
     world.report(A)
     began = world.clock.now
-    told = world.listen(A, B, ms=BUFFERED, live=False).hear()
-    assert sorted(told) == [(A, 2), (B, 1)]
+    delivered = world.subscribe(A, B, ms=BUFFERED, live=False).receive()
+    assert sorted(delivered) == [(A, 2), (B, 1)]
     assert world.clock.now == began
 
 
-def test_what_is_told_again_is_not_older(world: World) -> None:
+def test_a_state_that_is_delivered_again_is_not_older(world: World) -> None:
     """Race: the task changes after its row was read, and the entry is there at once."""
     world.create(A)
-    world.listen(A, ms=1_000).hear()
+    world.subscribe(A, ms=1_000).receive()
     reads = 0
 
     def read(**arguments: Any) -> Any:
@@ -410,29 +416,29 @@ def test_what_is_told_again_is_not_older(world: World) -> None:
         return answer
 
     world.calls.instead["batch_get_item"] = read
-    told = world.listen(A, ms=1_000).hear()
-    assert told in ([(A, 1), (A, 2)], [(A, 2)])
+    delivered = world.subscribe(A, ms=1_000).receive()
+    assert delivered in ([(A, 1), (A, 2)], [(A, 2)])
 
 
-def test_the_beat_slows_down_in_silence_and_is_fast_after_news(world: World) -> None:
+def test_reads_slow_down_without_changes_and_are_fast_after_one(world: World) -> None:
     world.create(A)
     world.clock.at(10_000, lambda: world.report(A))
-    world.listen(A, ms=15_000).hear()
+    world.subscribe(A, ms=15_000).receive()
     waits = world.clock.waits
-    quickened = [n for n, (before, after) in enumerate(pairwise(waits)) if after < before]
+    faster = [n for n, (before, after) in enumerate(pairwise(waits)) if after < before]
     assert waits[0] == MIN_READ_INTERVAL_SECONDS
     assert max(waits) == MAX_READ_INTERVAL_SECONDS
-    assert waits[quickened[0] + 1] == MIN_READ_INTERVAL_SECONDS
-    assert len(quickened) <= 2, "once after the news, and perhaps for the very last moment"
+    assert waits[faster[0] + 1] == MIN_READ_INTERVAL_SECONDS
+    assert len(faster) <= 2, "once after the news, and perhaps for the very last moment"
     assert len(waits) < 30
 
 
-def test_a_long_silence_is_broken(world: World) -> None:
-    """None makes the wire write a comment; a change starts the silence anew."""
+def test_a_keep_alive_is_due_after_a_time_without_changes(world: World) -> None:
+    """For None, the server writes a comment. The interval begins anew after a change."""
     world.create(A)
     world.clock.at(20_000, lambda: world.report(A))
     heard: list[tuple[int, bool]] = []
-    for change in world.listen(A, ms=60_000):
+    for change in world.subscribe(A, ms=60_000):
         heard.append((world.clock.now - NOW, change is None))
     spoken = [moment for moment, _ in heard]
     silences = [moment for moment, silent in heard if silent]
@@ -453,38 +459,38 @@ def test_an_event_that_was_lost_is_found_in_the_row(world: World) -> None:
     world.clock.at(
         1_000, lambda: world.backstage.complete(A, DONE, world.clock()), lambda: world.lose()
     )
-    listen = world.listen(A)
-    assert listen.hear() == [(A, 1), (A, 2)]
-    assert listen.changes[-1].params["result"]["content"] == DONE["content"]
+    subscription = world.subscribe(A)
+    assert subscription.receive() == [(A, 1), (A, 2)]
+    assert subscription.changes[-1].params["result"]["content"] == DONE["content"]
     assert world.clock.now <= NOW + ROW_READ_INTERVAL_MS + MAX_READ_INTERVAL_SECONDS * 1000
 
 
 def test_an_outage_of_minutes_delays_and_loses_nothing(world: World) -> None:
-    """What is found in the rows meanwhile waits for what comes when `publish` works again."""
+    """A state that is found in a row waits for the changes that `publish` catches up on."""
     world.create(A)
     for second in range(10, 180, 7):
         world.clock.at(second * 1000, lambda: world.write(A))
     world.clock.at(180_000, lambda: world.push.run())
     world.clock.at(200_000, lambda: world.complete(A))
-    told = world.listen(A).hear()
-    assert told == [(A, revision) for revision in range(1, 27 + 1)]
+    delivered = world.subscribe(A).receive()
+    assert delivered == [(A, revision) for revision in range(1, 27 + 1)]
 
 
-def test_an_outage_that_does_not_end_is_passed_over(world: World) -> None:
-    """A state that was only ever found in the row is told in the end."""
+def test_a_state_that_was_only_in_the_row_is_delivered_in_the_end(world: World) -> None:
+    """After ROW_GAP_TIMEOUT_MS, the missing change is skipped."""
     world.create(A)
     world.clock.at(1_000, lambda: world.write(A), lambda: world.write(A))
-    told = world.listen(A, ms=ROW_GAP_TIMEOUT_MS + 2 * ROW_READ_INTERVAL_MS)
-    assert told.hear() == [(A, 1), (A, 3)]
+    delivered = world.subscribe(A, ms=ROW_GAP_TIMEOUT_MS + 2 * ROW_READ_INTERVAL_MS)
+    assert delivered.receive() == [(A, 1), (A, 3)]
 
 
 def test_an_event_that_was_lost_among_others_delays_them_only(world: World) -> None:
-    """What comes after it waits for it, and no longer than it could still come."""
+    """Later changes wait for it, for GAP_TIMEOUT_MS."""
     world.create(A)
     world.clock.at(1_000, lambda: world.write(A), lambda: world.lose())
     world.clock.at(5_000, lambda: world.report(A))
     world.clock.at(9_000, lambda: world.complete(A))
-    assert world.listen(A).hear() == [(A, 1), (A, 3), (A, 4)]
+    assert world.subscribe(A).receive() == [(A, 1), (A, 3), (A, 4)]
     assert world.clock.now >= NOW + 5_000 + GAP_TIMEOUT_MS
     assert world.clock.now <= NOW + 9_000 + GAP_TIMEOUT_MS + MAX_READ_INTERVAL_SECONDS * 1000
 
@@ -506,37 +512,37 @@ def test_an_event_that_is_late_holds_back_the_end(world: World) -> None:
     world.clock.at(1_000, fail)
     world.clock.at(2_000, lambda: world.complete(A))
     world.clock.at(30_000, repeat)
-    assert world.listen(A).hear() == [(A, 1), (A, 2), (A, 3)]
+    assert world.subscribe(A).receive() == [(A, 1), (A, 2), (A, 3)]
     assert NOW + 30_000 <= world.clock.now <= NOW + 32_000
 
 
 @pytest.mark.parametrize("live", [True, False])
-def test_an_end_behind_a_gap_is_told_within_the_patience(world: World, live: bool) -> None:
-    """By one listen, or by one after the other."""
+def test_an_end_behind_a_gap_is_delivered_within_the_timeout(world: World, live: bool) -> None:
+    """By one subscription, or by one after the other."""
     world.create(A)
     world.clock.at(1_000, lambda: world.write(A), lambda: world.lose())
     world.clock.at(2_000, lambda: world.report(A))
     world.clock.at(3_000, lambda: world.complete(A))
-    told: list[Told] = []
-    while (A, 4) not in told:
+    delivered: list[Delivered] = []
+    while (A, 4) not in delivered:
         assert world.clock.now <= NOW + 2_000 + GAP_TIMEOUT_MS
-        told += world.listen(A, ms=BUFFERED, live=live).hear()
-    assert set(told) == {(A, 1), (A, 3), (A, 4)}
+        delivered += world.subscribe(A, ms=BUFFERED, live=live).receive()
+    assert set(delivered) == {(A, 1), (A, 3), (A, 4)}
     assert world.clock.now <= NOW + 2_000 + GAP_TIMEOUT_MS + MAX_READ_INTERVAL_SECONDS * 1000
 
 
 def test_a_result_that_was_left_out_comes_from_the_row(world: World) -> None:
     world.create(A)
     world.clock.at(1_000, lambda: world.complete(A, LARGE))
-    listen = world.listen(A)
-    assert listen.hear() == [(A, 1), (A, 2)]
-    assert listen.changes[-1].params["result"]["content"] == LARGE["content"]
-    assert listen.changes[-1].left_out == ()
+    subscription = world.subscribe(A)
+    assert subscription.receive() == [(A, 1), (A, 2)]
+    assert subscription.changes[-1].params["result"]["content"] == LARGE["content"]
+    assert subscription.changes[-1].left_out == ()
     assert world.clock.now < NOW + 3_000
 
 
 def test_a_large_state_that_was_overtaken(world: World) -> None:
-    """The row is further by the time it is read: that is told, and once."""
+    """The row has a later state when it is read. That state is delivered, and once."""
     world.create(A)
     ask = open_ask("token", {"sure": FormQuestion("?" * 300_000, FORM)})
     (key,) = ask.names
@@ -549,23 +555,23 @@ def test_a_large_state_that_was_overtaken(world: World) -> None:
 
     world.clock.at(1_000, asked_and_answered)
     world.clock.at(3_000, lambda: world.complete(A))
-    listen = world.listen(A)
-    assert listen.hear() == [(A, 1), (A, 3), (A, 4)]
-    assert [change.params["status"] for change in listen.changes] == [
+    subscription = world.subscribe(A)
+    assert subscription.receive() == [(A, 1), (A, 3), (A, 4)]
+    assert [change.params["status"] for change in subscription.changes] == [
         "working",
         "working",
         "completed",
     ]
 
 
-def test_a_task_that_expires_ends_the_listen(world: World) -> None:
-    """Expired, it is as if it never was: nothing is told of it."""
+def test_a_task_that_expires_ends_the_subscription(world: World) -> None:
+    """No state of an expired task is delivered."""
     world.create(A, ttl_ms=30_000)
-    assert world.listen(A).hear() == [(A, 1)]
+    assert world.subscribe(A).receive() == [(A, 1)]
     assert NOW + 30_000 <= world.clock.now <= NOW + 30_000 + ROW_READ_INTERVAL_MS + 1_000
 
 
-def test_a_large_change_of_a_task_that_has_expired_is_not_told(world: World) -> None:
+def test_a_large_change_of_a_task_that_has_expired_is_not_delivered(world: World) -> None:
     world.create(A, ttl_ms=3_000)
     world.create(B)
 
@@ -575,81 +581,81 @@ def test_a_large_change_of_a_task_that_has_expired_is_not_told(world: World) -> 
 
     world.clock.at(2_900, complete_and_expire)
     world.clock.at(6_000, lambda: world.complete(B))
-    told = world.listen(A, B).hear()
-    assert sorted(told) == [(A, 1), (B, 1), (B, 2)]
+    delivered = world.subscribe(A, B).receive()
+    assert sorted(delivered) == [(A, 1), (B, 1), (B, 2)]
     assert world.clock.now < NOW + 8_000, "and A does not hold back the end"
 
 
 @pytest.mark.parametrize("operation", ["query", "batch_get_item"])
 def test_an_error_of_dynamodb_is_for_the_caller(world: World, operation: str) -> None:
-    """Who says it on the wire; the client listens again."""
+    """The server reports it to the client, which subscribes again."""
     world.create(A)
-    listen = world.listen(A)
+    subscription = world.subscribe(A)
     world.clock.at(1_000, lambda: world.report(A))
-    told = iter(listen)
-    assert next(told) is not None
+    delivered = iter(subscription)
+    assert next(delivered) is not None
     world.calls.instead[operation] = refusing("dynamodb", "InternalServerError")
     with pytest.raises(ClientError, match="InternalServerError"):
-        list(told)
+        list(delivered)
 
 
-def test_entries_that_cannot_be_removed_are_told_once(world: World) -> None:
-    """To remove them saves money, and nothing else."""
+def test_entries_that_cannot_be_removed_are_delivered_once(world: World) -> None:
+    """Removing them only saves reads."""
     world.create(A)
     for ms in (1_000, 4_000):
         world.clock.at(ms, lambda: world.report(A))
-    listen = world.listen(A, ms=6_000)
+    subscription = world.subscribe(A, ms=6_000)
     world.calls.instead["batch_write_item"] = refusing("dynamodb", "InternalServerError")
-    assert listen.hear() == [(A, 1), (A, 2), (A, 3)]
+    assert subscription.receive() == [(A, 1), (A, 2), (A, 3)]
     assert world.entries() == 2
     del world.calls.instead["batch_write_item"]
-    assert world.listen(A, ms=1_000).hear() == [(A, 3)]
+    assert world.subscribe(A, ms=1_000).receive() == [(A, 3)]
     assert world.entries() == 0
 
 
-# one listen after the other
+# one subscription after the other
 
 
 @pytest.mark.parametrize("pause", [0, 50_000])
-def test_nothing_is_missed_between_two_listens(world: World, pause: int) -> None:
+def test_nothing_is_missed_between_two_subscriptions(world: World, pause: int) -> None:
     world.create(A, B)
     for n in range(8):
         world.clock.at(1_000 + n * 5_000, lambda: world.report(A))
         world.clock.at(1_500 + n * 6_000, lambda: world.report(B), lambda: world.report(B))
     world.clock.at(55_000, lambda: world.complete(A), lambda: world.complete(B))
-    told: list[Told] = []
-    following = [A, B]
-    while following:
-        listen = world.listen(*following, ms=BUFFERED, live=False)
-        told += listen.hear()
-        over = {change.task_id for change in listen.changes if change.terminal}
-        following = [task_id for task_id in following if task_id not in over]
+    delivered: list[Delivered] = []
+    open_tasks = [A, B]
+    while open_tasks:
+        subscription = world.subscribe(*open_tasks, ms=BUFFERED, live=False)
+        delivered += subscription.receive()
+        ended = {change.task_id for change in subscription.changes if change.terminal}
+        open_tasks = [task_id for task_id in open_tasks if task_id not in ended]
         if pause:
             world.clock.wait(pause / 1000)
     for task_id, last in ((A, 10), (B, 18)):
-        assert list(dict.fromkeys(of(task_id, told))) == list(range(1, last + 1))
-        assert of(task_id, told) == sorted(of(task_id, told))
+        assert list(dict.fromkeys(of(task_id, delivered))) == list(range(1, last + 1))
+        assert of(task_id, delivered) == sorted(of(task_id, delivered))
 
 
-def test_what_is_held_back_is_told_by_the_next_listen(world: World) -> None:
+def test_a_change_that_is_held_back_is_delivered_later(world: World) -> None:
     world.create(A)
     world.clock.at(1_000, lambda: world.write(A), lambda: world.push.publish())
     late: list[dict[str, Any]] = []
     world.clock.at(1_001, lambda: late.append(world.push.events.pop()))
     world.clock.at(2_000, lambda: world.report(A))
-    assert world.listen(A, ms=5_000).hear() == [(A, 1)]
+    assert world.subscribe(A, ms=5_000).receive() == [(A, 1)]
     assert world.entries() == 1
     world.push.events.extend(late)
     world.push.deliver()
-    assert world.listen(A, ms=5_000).hear() == [(A, 2), (A, 3)]
+    assert world.subscribe(A, ms=5_000).receive() == [(A, 2), (A, 3)]
     assert world.entries() == 0
 
 
-def test_entries_are_removed_when_they_were_told(world: World) -> None:
+def test_entries_are_removed_when_they_were_delivered(world: World) -> None:
     world.create(A, B)
     for ms in (1_000, 2_000, 3_000):
         world.clock.at(ms, lambda: world.report(A), lambda: world.report(B))
-    world.listen(A, B, ms=10_000).hear()
+    world.subscribe(A, B, ms=10_000).receive()
     assert world.entries() == 0
 
 
@@ -658,26 +664,26 @@ def test_entries_that_are_too_late_are_removed_too(world: World) -> None:
     world.clock.at(1_000, lambda: world.report(A))
     world.clock.at(5_000, lambda: world.push.events.extend(world.push.heard))
     world.clock.at(5_001, lambda: world.push.deliver())
-    assert world.listen(A, ms=10_000).hear() == [(A, 1), (A, 2)]
+    assert world.subscribe(A, ms=10_000).receive() == [(A, 1), (A, 2)]
     assert world.entries() == 0
 
 
-def test_a_listen_that_is_cut_short_is_continued(world: World) -> None:
-    """The wire stops when a message was large enough; the rest is for the next listen."""
+def test_a_subscription_that_is_cut_short_is_continued(world: World) -> None:
+    """The server stops when a response is full; the next subscription gets the rest."""
     world.create(A)
-    listen = world.listen(A)
-    told = iter(listen)
+    subscription = world.subscribe(A)
+    delivered = iter(subscription)
     world.clock.at(1_000, *[lambda: world.report(A)] * 4)
-    heard = [change.revision for change in (next(told) for _ in range(3)) if change]
-    listen.following.end()
+    heard = [change.revision for change in (next(delivered) for _ in range(3)) if change]
+    subscription.subscription.end()
     assert heard == [1, 2, 3]
-    assert world.listen(A, ms=5_000).hear() == [(A, 4), (A, 5)]
+    assert world.subscribe(A, ms=5_000).receive() == [(A, 4), (A, 5)]
 
 
-def test_a_listen_that_is_cut_short_goes_on_with_what_was_not_told(world: World) -> None:
-    """The first states alone may be too much for one answer, and the client names all tasks again.
+def test_a_subscription_that_is_cut_short_goes_on_with_the_undelivered_tasks(world: World) -> None:
+    """The first states alone may fill a response, and the client names all tasks again.
 
-    What is told once more may not crowd out what was not told at all.
+    States that are repeated must leave room for those that were not delivered yet.
     """
     tasks = [f"c1-{n:032x}" for n in range(6)]
     world.create(*tasks)
@@ -685,37 +691,37 @@ def test_a_listen_that_is_cut_short_goes_on_with_what_was_not_told(world: World)
         world.complete(task_id)
     seen: set[str] = set()
     for _ in range(3):
-        listen = world.listen(*tasks)
-        told = iter(listen)
-        seen |= {change.task_id for change in (next(told) for _ in range(2)) if change}
-        listen.following.end()
+        subscription = world.subscribe(*tasks)
+        delivered = iter(subscription)
+        seen |= {change.task_id for change in (next(delivered) for _ in range(2)) if change}
+        subscription.subscription.end()
     assert seen == set(tasks)
 
 
-def test_a_listen_whose_tasks_are_over_leaves_nothing_behind(world: World) -> None:
-    """There is no next one; and what DynamoDB removes in its own time costs nothing."""
+def test_a_subscription_whose_tasks_are_terminal_releases_no_mailbox(world: World) -> None:
+    """There is no next one. DynamoDB removes the items by their TTL, at no cost."""
     world.create(A)
     world.clock.at(1_000, lambda: world.complete(A))
-    world.listen(A).hear()
+    world.subscribe(A).receive()
     assert world.calls.operations.count("batch_write_item") == 1, "to subscribe"
     items = real("dynamodb").scan(TableName=MAILBOXES)["Items"]
     assert [item for item in items if item["pk"]["S"].startswith("owner#")] == []
 
 
-def test_two_listens_of_a_client_at_once_hear_everything_each(world: World) -> None:
+def test_two_subscriptions_of_a_client_at_once_get_every_change_each(world: World) -> None:
     world.create(A)
-    first, second = world.listen(A, ms=10_000), world.listen(A, ms=20_000)
+    first, second = world.subscribe(A, ms=10_000), world.subscribe(A, ms=20_000)
     world.clock.at(1_000, lambda: world.report(A))
     world.clock.at(2_000, lambda: world.report(A))
-    assert first.hear() == [(A, 1), (A, 2), (A, 3)]
-    assert second.hear()[-1] == (A, 3)
+    assert first.receive() == [(A, 1), (A, 2), (A, 3)]
+    assert second.receive()[-1] == (A, 3)
 
 
 # what it costs
 
 
-def test_a_quiet_beat_is_one_query(world: World) -> None:
-    """Of the mailbox alone, however many tasks it follows; and entries are not read twice."""
+def test_a_read_without_changes_is_one_query(world: World) -> None:
+    """Only the mailbox is read, however many tasks there are; and no entry is read twice."""
     tasks = [f"c1-{n:032x}" for n in range(30)]
     world.create(*tasks)
     world.clock.at(1_000, lambda: world.report(tasks[0]))
@@ -729,95 +735,95 @@ def test_a_quiet_beat_is_one_query(world: World) -> None:
         lambda: waits.append(len(world.clock.waits)),
         lambda: calls.extend(world.calls.operations),
     )
-    world.listen(*tasks, ms=BUFFERED).hear()
-    beats = waits[1] - waits[0]
-    assert beats > 10
-    assert calls == ["query"] * beats
+    world.subscribe(*tasks, ms=BUFFERED).receive()
+    reads = waits[1] - waits[0]
+    assert reads > 10
+    assert calls == ["query"] * reads
 
 
-def test_what_is_not_followed_any_more_costs_no_reading(world: World) -> None:
-    """The mailbox goes on receiving what the listen before this one followed."""
+def test_entries_of_tasks_that_were_left_out_are_removed(world: World) -> None:
+    """The mailbox goes on receiving the changes of the previous subscription's tasks."""
     world.create(A, B)
-    world.listen(A, B, ms=5_000).hear()
-    listen = world.listen(A, ms=10_000)
+    world.subscribe(A, B, ms=5_000).receive()
+    subscription = world.subscribe(A, ms=10_000)
     began = world.clock.now - NOW
     world.clock.at(began + 1_000, lambda: world.report(B))
-    assert listen.hear() == [(A, 1)]
+    assert subscription.receive() == [(A, 1)]
     assert world.entries() == 0
 
 
-def test_a_listen_reads_its_tasks_twice_and_then_seldom(world: World) -> None:
+def test_a_subscription_reads_its_tasks_twice_and_then_seldom(world: World) -> None:
     world.create(A)
     world.calls.forget()
-    world.listen(A, ms=65_000).hear()
+    world.subscribe(A, ms=65_000).receive()
     assert world.calls.operations.count("batch_get_item") == 2 + 1
     assert world.calls.operations.count("batch_write_item") == 1
     assert world.calls.operations[-1] == "put_item"
 
 
-def test_the_mailbox_that_knows_most_is_taken_over(
+def test_the_mailbox_with_the_latest_revisions_is_taken_over(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client that hung up is not noticed, so an older listen may end after a newer one."""
+    """A client that hung up is not noticed, so an older subscription may end after a newer one."""
     ids = iter(["ff" * 16, "00" * 16])
     monkeypatch.setattr("mcp_tasks.notifications.mailboxes.secrets.token_hex", lambda _: next(ids))
     world.create(A)
-    abandoned, second = world.listen(A, ms=20_000), world.listen(A, ms=50_000)
-    unheard = iter(abandoned)
-    next(unheard)
+    abandoned, second = world.subscribe(A, ms=20_000), world.subscribe(A, ms=50_000)
+    changes = iter(abandoned)
+    next(changes)
 
     def end() -> None:
-        assert list(unheard) == []
-        abandoned.following.end()
+        assert list(changes) == []
+        abandoned.subscription.end()
 
     world.clock.at(10_000, lambda: world.report(A))
     world.clock.at(20_000, end)
     world.clock.at(30_000, lambda: world.report(A))
-    assert second.hear() == [(A, 1), (A, 2), (A, 3)]
-    assert world.listen(A, ms=5_000).hear() == [(A, 3)]
+    assert second.receive() == [(A, 1), (A, 2), (A, 3)]
+    assert world.subscribe(A, ms=5_000).receive() == [(A, 3)]
 
 
-def test_a_task_that_there_was_no_room_for_is_not_waited_for(world: World) -> None:
-    """It changes before the next listen: its states from before the first one are in no entry."""
+def test_a_task_that_did_not_fit_is_not_waited_for(world: World) -> None:
+    """It changes before the next subscription; no entry has its states from before the first."""
     world.create(A, B)
     world.report(A)
     world.report(B)
-    listen = world.listen(A, B, ms=BUFFERED, live=False)
-    first = next(iter(listen))
+    subscription = world.subscribe(A, B, ms=BUFFERED, live=False)
+    first = next(iter(subscription))
     assert first
-    listen.following.end()
+    subscription.subscription.end()
     other = B if first.task_id == A else A
     world.clock.wait(1)
     world.report(other)
     begun = world.clock.now
-    assert (other, 3) in world.listen(A, B, ms=BUFFERED, live=False).hear()
+    assert (other, 3) in world.subscribe(A, B, ms=BUFFERED, live=False).receive()
     assert world.clock.now - begun < BUFFERED
 
 
-def test_a_result_that_cannot_be_read_at_the_moment_is_told_later(world: World) -> None:
+def test_a_result_that_cannot_be_read_at_the_moment_is_delivered_later(world: World) -> None:
     world.create(A)
     world.clock.at(1_000, lambda: world.complete(A, LARGE))
-    listen = world.listen(A)
+    subscription = world.subscribe(A)
     world.calls.instead["get_item"] = refusing("dynamodb", "ThrottlingException")
     world.clock.at(2_500, lambda: world.calls.instead.pop("get_item"))
-    assert listen.hear() == [(A, 1), (A, 2)]
-    assert listen.changes[-1].params["result"]["content"] == LARGE["content"]
+    assert subscription.receive() == [(A, 1), (A, 2)]
+    assert subscription.changes[-1].params["result"]["content"] == LARGE["content"]
 
 
-def test_states_that_were_told_before_are_told_after_a_fault(world: World) -> None:
-    """The rows were read, and the mailbox was not: the listen begins once more."""
+def test_states_that_were_delivered_before_are_delivered_after_an_error(world: World) -> None:
+    """The rows were read, and the mailbox was not: the first read is repeated."""
     world.create(A, B)
     world.clock.at(1_000, lambda: world.complete(A))
-    world.listen(A, B, ms=5_000).hear()
-    again = world.listen(A, B, ms=5_000)
+    world.subscribe(A, B, ms=5_000).receive()
+    again = world.subscribe(A, B, ms=5_000)
     world.calls.instead["query"] = refusing("dynamodb", "ThrottlingException")
     world.clock.at(6_000, lambda: world.calls.instead.pop("query"))
-    assert sorted(again.hear()) == [(A, 2), (B, 1)]
+    assert sorted(again.receive()) == [(A, 2), (B, 1)]
 
 
 @pytest.mark.parametrize("asks", [False, True])
-def test_a_first_state_that_needs_the_client_is_not_kept_from_it(world: World, asks: bool) -> None:
-    """An open question, or one of the tasks that is over: nobody waits 25 seconds to hear of it."""
+def test_a_first_state_that_needs_the_client_is_delivered_at_once(world: World, asks: bool) -> None:
+    """An open question, or a terminal task: the client does not wait 25 seconds for it."""
     world.create(A, B)
     if asks:
         form = {"type": "object", "properties": {}}
@@ -826,6 +832,6 @@ def test_a_first_state_that_needs_the_client_is_not_kept_from_it(world: World, a
     else:
         world.complete(B)
     begun = world.clock.now
-    told = world.listen(A, B, ms=BUFFERED, live=False).hear()
-    assert sorted(told) == [(A, 1), (B, 2)]
+    delivered = world.subscribe(A, B, ms=BUFFERED, live=False).receive()
+    assert sorted(delivered) == [(A, 1), (B, 2)]
     assert world.clock.now == begun
