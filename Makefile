@@ -16,7 +16,7 @@ context = $(foreach key,$(1),$(if $($(key)),-c '$(key)=$($(key))'))
 arguments = $(foreach key,$(1),$(if $($(key)),--$(key) '$($(key))'))
 CONTEXT = $(call context,$(OPTIONS) $(UP_OPTIONS) $(AWS_OPTIONS))
 
-.PHONY: help demo up down check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap deploy replay destroy lock clean python
+.PHONY: help demo up down check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap deploy replay destroy add lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -97,6 +97,7 @@ bootstrap: python ## Prepare the account and region of your credentials for the 
 
 deploy: python ## Deploy to the account of your credentials: auth=oauth|iam|none [option=value of docs/configuration.md]
 	@$(LOCAL) prepare
+	@$(IN_ENV) python -m infra.byte_code
 	@$(IN_ENV) cdk deploy --require-approval broadening $(CONTEXT)
 
 replay: python ## Hand on again what is in the dead-letter queues [stack=] [profile=local: of `make up`]
@@ -108,9 +109,12 @@ destroy: python ## Remove the stack from the account of your credentials [stack=
 	@$(LOCAL) prepare
 	@$(IN_ENV) cdk destroy -c profile=local $(call context,stack)
 
-lock: python ## Renew the lock files from pyproject.toml
-	@$(LOCAL) prepare --tests
-	@$(IN_ENV) python -m local.lock
+add: python ## Add a package to what the functions need: package=pandas [group=tests]
+	@test -n '$(package)' || { echo "error: make add package=NAME" >&2; exit 1; }
+	@$(PYTHON) -m local.dependencies add '$(package)' $(if $(group),--group '$(group)')
+
+lock: python ## Renew uv.lock: the newest versions that pyproject.toml allows
+	@$(PYTHON) -m local.dependencies lock
 
 clean: down ## Remove everything that the commands made
 	@rm -rf .venv .local cdk.out .mypy_cache .pytest_cache .ruff_cache .hypothesis

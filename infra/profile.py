@@ -13,7 +13,7 @@ from typing import Final
 
 from mcp_tasks.environment import Auth
 
-from .bundle import Target
+from .packages import LAMBDA, Target
 from .context import refusal
 
 
@@ -40,7 +40,7 @@ class Profile:
 
 AWS: Final = Profile(
     name="aws",
-    target=Target(python=(3, 13), architecture="aarch64"),
+    target=LAMBDA,
     # Each way in has to be asked for by its name.
     auth=None,
     loopback=False,

@@ -1,7 +1,7 @@
 """What the commands need on a fresh machine: Python packages, the emulator, Node and the CDK CLI.
 
-Everything is installed from lock files into ignored folders, once per lock file. Standard library
-only: this runs before anything is installed.
+uv installs the Python packages that uv.lock pins, and npm the CDK CLI, into ignored folders, again
+when a lock file has changed. Standard library only: this runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -10,33 +10,43 @@ import hashlib
 import os
 import shutil
 import sys
-import venv
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from . import uv
 from .console import run, step
+from .uv import LOCK, RETRY
 
-ROOT = Path(__file__).resolve().parent.parent
-STATE = ROOT / ".local"
+ROOT = uv.ROOT
+STATE = uv.STATE
+PROJECT = ROOT / "pyproject.toml"
 VENV = ROOT / ".venv"
 EMULATOR_VENV = STATE / "emulator"
 CDK_FOLDER = STATE / "cdk"
 HERE = Path(__file__).resolve().parent
 
-RETRY = "Check that the package registries can be reached, and run the command again."
-
 
 def prepare(tests: bool = False) -> None:
-    """Install what is missing, in parallel where one does not need the other."""
-    STATE.mkdir(exist_ok=True)
-    lock = ROOT / ("tests" if tests else "infra") / "requirements.txt"
+    """Install what is missing, in parallel where one does not need the other.
+
+    uv.lock follows a pyproject.toml that was edited, as uv has it; with UV_LOCKED=1 that is an
+    error instead. Raises CommandError when a package cannot be had.
+    """
+    groups = {"infrastructure", "tests"} if tests else {"infrastructure"}
+    lacking = _lacks(VENV, groups)
+    emulator_lacking = _lacks(EMULATOR_VENV, {"emulator"})
+    if lacking or emulator_lacking:
+        run([uv.program(), "lock"], env=uv.environment(), cwd=ROOT, remedy=RETRY)
     with ThreadPoolExecutor() as pool:
-        emulator = pool.submit(
-            _packages, EMULATOR_VENV, HERE / "requirements.txt", "the emulator (MiniStack)"
-        )
-        _packages(VENV, lock, "Python packages, Node and the CDK")
+        emulator = pool.submit(_emulator) if emulator_lacking else None
+        if lacking:
+            with step("installing Python packages, Node and the CDK"):
+                # Without the tests: what `make test` installed stays.
+                options = [] if tests else ["--inexact"]
+                _sync(VENV, groups, [*options, *(f"--group={group}" for group in sorted(groups))])
         node_packages(HERE, CDK_FOLDER, "the CDK CLI")
-        emulator.result()
+        if emulator is not None:
+            emulator.result()
 
 
 def node_packages(source: Path, folder: Path, what: str) -> None:
@@ -69,26 +79,35 @@ def python() -> Path:
     return VENV / "bin" / "python"
 
 
-def _packages(environment: Path, lock: Path, what: str) -> None:
-    stamp = environment / f".{lock.parent.name}-{_digest(lock)}"
-    if stamp.exists():
-        return
-    with step(f"installing {what}"):
-        if not (environment / "bin" / "python").exists():
-            venv.create(environment, with_pip=True, symlinks=True)
-        interpreter = environment / "bin" / "python"
-        pip: list[str | Path] = [
-            interpreter,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-        ]
-        run([*pip, "--require-hashes", "-r", lock], remedy=RETRY)
-        stamp.touch()
+def _emulator() -> None:
+    # With byte code: the emulator's functions import boto3 from here, and may not write any.
+    with step("installing the emulator (MiniStack)"):
+        _sync(EMULATOR_VENV, {"emulator"}, ["--only-group=emulator", "--compile-bytecode"])
 
 
-def _digest(file: Path) -> str:
+def _sync(environment: Path, groups: set[str], options: list[str]) -> None:
+    run(
+        [uv.program(), "sync", "--frozen", "--python", sys.executable, *options],
+        env={**uv.environment(), "UV_PROJECT_ENVIRONMENT": str(environment)},
+        cwd=ROOT,
+        remedy=RETRY,
+    )
+    _stamp(environment).write_text(f"{_digest(PROJECT, LOCK)}\n{' '.join(sorted(groups))}\n")
+
+
+def _lacks(environment: Path, groups: set[str]) -> bool:
+    """Whether the environment holds not all of these groups, or other versions of them."""
+    try:
+        digest, installed = _stamp(environment).read_text().splitlines()
+    except (OSError, ValueError):
+        return True
+    return digest != _digest(PROJECT, LOCK) or not groups <= set(installed.split())
+
+
+def _stamp(environment: Path) -> Path:
+    return environment / ".installed"
+
+
+def _digest(*files: Path) -> str:
     version = f"{sys.version_info[0]}.{sys.version_info[1]}".encode()
-    return hashlib.sha256(version + file.read_bytes()).hexdigest()[:16]
+    return hashlib.sha256(version + b"".join(f.read_bytes() for f in files)).hexdigest()[:16]

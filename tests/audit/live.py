@@ -9,12 +9,15 @@ import datetime
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
 from urllib.request import Request, urlopen
+
+from uv import find_uv_bin
 
 from local.console import say, step
 from local.environment import STATE, tool_environment
@@ -26,22 +29,39 @@ from .locks import lock_files, locked
 OSV = "https://api.osv.dev/v1/query"
 SECONDS = 30
 AT_ONCE = 8
+ENVIRONMENTS = (("--group=tests",), ("--only-group=emulator",))
+"""What is installed together, as options of `uv export`. The first has what the functions need."""
 
 
 class NotAuditedError(Exception):
     """A service did not answer, or not with an audit."""
 
 
-def pip_audit(lock: Path, accepted: Iterable[Accepted] = (), osv: str = OSV) -> list[str]:
+def uv_audit(lock: Path, accepted: Iterable[Accepted] = (), osv: str = OSV) -> list[str]:
+    """Ask OSV about a uv.lock, by pip-audit; the result is what it found."""
+    found: set[str] = set()
+    for groups in ENVIRONMENTS:
+        command = [find_uv_bin(), "export", "--quiet", "--frozen", "--no-emit-project", *groups]
+        done = subprocess.run(command, cwd=lock.parent, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise NotAuditedError(_end_of(done.stderr))
+        with tempfile.TemporaryDirectory() as folder:
+            requirements = Path(folder) / "requirements.txt"
+            requirements.write_text(done.stdout)
+            found.update(pip_audit(requirements, accepted, osv))
+    return sorted(found)
+
+
+def pip_audit(requirements: Path, accepted: Iterable[Accepted] = (), osv: str = OSV) -> list[str]:
     """Ask OSV about a requirements file, by pip-audit; the result is what it found.
 
-    The lock file has hashes and is complete, so nothing is resolved or installed. OSV and not
+    The file has hashes and is complete, so nothing is resolved or installed. OSV and not
     PyPI's JSON API: there, a package that the service does not know counts as skipped.
     """
     command = [sys.executable, "-m", "pip_audit", "--strict", "--require-hashes", "--disable-pip"]
     command += ["--vulnerability-service", "osv", "--osv-url", osv, "--timeout", str(SECONDS)]
     command += ["--cache-dir", str(STATE / "pip-audit")]
-    command += ["--progress-spinner", "off", "--format", "json", "--requirement", str(lock)]
+    command += ["--progress-spinner", "off", "--format", "json", "--requirement", str(requirements)]
     for entry in accepted:
         command += ["--ignore-vuln", entry.advisory]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -140,7 +160,7 @@ def main() -> int:
     accepted = Accepted.load()
     found: list[str] = []
     missing: list[str] = []
-    audits = [(pip_audit, "PyPI"), (npm_audit, "npm")]
+    audits = [(uv_audit, "PyPI"), (npm_audit, "npm")]
     for audit, ecosystem in audits:
         for lock in lock_files(ecosystem):
             name = str(lock.relative_to(ROOT))

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.paths import ROOT
 
-REGISTRIES = {"requirements.txt": "PyPI", "package-lock.json": "npm"}
+REGISTRIES = {"uv.lock": "PyPI", "package-lock.json": "npm"}
 """The ecosystem of a lock file, in OSV's words, by the file's name."""
 GENERATED = {"cdk.out", "node_modules", "__pycache__"}
 
@@ -51,18 +51,16 @@ def locked(ecosystem: str, root: Path = ROOT) -> set[Package]:
 
 
 def _python(text: str) -> Iterator[Package]:
-    for line in text.replace("\\\n", " ").splitlines():
-        if not line.strip() or line.lstrip().startswith("#"):
+    for entry in tomllib.loads(text)["package"]:
+        if "virtual" in entry["source"]:  # the project itself
             continue
-        wanted, *hashes = line.split("--hash=")
-        requirement = Requirement(wanted)
-        pins = [pin.version for pin in requirement.specifier if pin.operator == "=="]
-        if len(pins) != 1 or len(requirement.specifier) != 1 or "*" in pins[0]:
-            raise ValueError(f"no exact version: {wanted.strip()}")
-        hashed = bool(hashes) and all(
-            re.fullmatch(r"sha256:[0-9a-f]{64}", value.strip()) for value in hashes
+        if not entry.get("version"):
+            raise ValueError(f"no exact version: {entry['name']}")
+        files = [*entry.get("wheels", []), *([entry["sdist"]] if "sdist" in entry else [])]
+        hashed = bool(files) and all(
+            re.fullmatch(r"sha256:[0-9a-f]{64}", file.get("hash", "")) for file in files
         )
-        yield Package("PyPI", canonicalize_name(requirement.name), pins[0], hashed)
+        yield Package("PyPI", canonicalize_name(entry["name"]), entry["version"], hashed)
 
 
 def _node(text: str) -> Iterator[Package]:

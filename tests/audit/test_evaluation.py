@@ -13,9 +13,23 @@ import pytest
 from .advisories import Accepted, Finding, Snapshot, affects, problems, reduce, semantic
 from .locks import Package, locked, packages
 
-HASH = "--hash=sha256:" + "0" * 64
+HASH = "sha256:" + "0" * 64
 TODAY = datetime.date(2026, 6, 1)
 PYJWT = Package("PyPI", "pyjwt", "2.3.0")
+
+
+def uv_lock(folder: Path, *entries: tuple[str, str, str]) -> Path:
+    """A uv.lock of these names, versions and hashes."""
+    lock = folder / "uv.lock"
+    lock.write_text(
+        "".join(
+            f'[[package]]\nname = "{name}"\nversion = "{version}"\n'
+            'source = { registry = "https://pypi.org/simple" }\n'
+            f'wheels = [{{ url = "https://files.example/a.whl", hash = "{value}" }}]\n'
+            for name, version, value in entries
+        )
+    )
+    return lock
 
 
 def record(*events: dict[str, str], ecosystem: str = "PyPI", name: str = "pyjwt") -> dict[str, Any]:
@@ -40,7 +54,7 @@ def test_key_confusion_in_pyjwt_is_known_for_the_versions_that_had_it(
 
 
 def test_a_lock_file_with_a_vulnerable_version_is_a_problem(tmp_path: Path) -> None:
-    (tmp_path / "requirements.txt").write_text(f"PyJWT==2.3.0 \\\n    {HASH}\n")
+    uv_lock(tmp_path, ("PyJWT", "2.3.0", HASH))
     findings = Snapshot.load().findings(locked("PyPI", tmp_path))
     assert any(
         line.startswith("pyjwt 2.3.0: PYSEC-2022-202") for line in problems(findings, [], TODAY)
@@ -48,7 +62,7 @@ def test_a_lock_file_with_a_vulnerable_version_is_a_problem(tmp_path: Path) -> N
 
 
 def test_a_package_that_nobody_looked_up_is_named(tmp_path: Path) -> None:
-    (tmp_path / "requirements.txt").write_text(f"pyjwt==2.15.1 {HASH}\nnew-one==1.0 {HASH}\n")
+    uv_lock(tmp_path, ("pyjwt", "2.15.1", HASH), ("new-one", "1.0", HASH))
     assert Snapshot.load().unseen("PyPI", locked("PyPI", tmp_path)) == ["new-one"]
 
 
@@ -140,23 +154,33 @@ def test_an_accepted_advisory_needs_a_reason_a_day_and_a_locked_version(
     assert all(part in line for part, line in zip(expected, found, strict=True))
 
 
-@pytest.mark.parametrize(
-    "line", ["a>=1", "a==1.*", "a", "a==1,!=2", "a==1,==1.0", "-e .", "a @ file:///a"]
-)
-def test_a_requirement_without_an_exact_version_is_refused(tmp_path: Path, line: str) -> None:
-    lock = tmp_path / "requirements.txt"
-    lock.write_text(f"{line} {HASH}\n")
-    with pytest.raises(ValueError, match=r"exact version|Expected"):
+def test_a_python_package_without_a_version_is_refused(tmp_path: Path) -> None:
+    """As uv.lock has a package that is built from a folder."""
+    lock = tmp_path / "uv.lock"
+    lock.write_text('[[package]]\nname = "a"\nsource = { editable = "../a" }\n')
+    with pytest.raises(ValueError, match="exact version"):
         packages(lock)
 
 
-@pytest.mark.parametrize(
-    "line", ["a==1", "a==1 --hash=md5:" + "0" * 32, f"a==1 {HASH} --hash=sha256:12"]
-)
-def test_a_requirement_without_a_whole_hash_is_seen(tmp_path: Path, line: str) -> None:
-    lock = tmp_path / "requirements.txt"
-    lock.write_text(f"# a comment\n{line}\n    # via b\nb==2 \\\n    {HASH}\n")
+@pytest.mark.parametrize("value", ["", "md5:" + "0" * 32, "sha256:12"])
+def test_a_python_package_without_a_whole_hash_is_seen(tmp_path: Path, value: str) -> None:
+    lock = uv_lock(tmp_path, ("a", "1", value), ("b", "2", HASH))
     assert [(entry.name, entry.hashed) for entry in packages(lock)] == [("a", False), ("b", True)]
+
+
+@pytest.mark.parametrize("source", ['git = "https://example/a?rev=1"', 'url = "https://example/a"'])
+def test_a_python_package_without_a_file_that_is_hashed_is_seen(
+    tmp_path: Path, source: str
+) -> None:
+    lock = tmp_path / "uv.lock"
+    lock.write_text(f'[[package]]\nname = "a"\nversion = "1"\nsource = {{ {source} }}\n')
+    assert packages(lock) == [Package("PyPI", "a", "1", hashed=False)]
+
+
+def test_the_project_itself_is_no_package(tmp_path: Path) -> None:
+    lock = tmp_path / "uv.lock"
+    lock.write_text('[[package]]\nname = "a"\nversion = "1"\nsource = { virtual = "." }\n')
+    assert packages(lock) == []
 
 
 def test_a_node_package_without_integrity_or_version_is_seen(tmp_path: Path) -> None:

@@ -16,9 +16,20 @@ from tests.paths import ROOT
 
 from . import live
 from .advisories import Accepted, Snapshot
-from .locks import Package, lock_files
+from .locks import Package, lock_files, locked
 
 HASH = "--hash=sha256:" + "0" * 64
+LOCK = """
+[[package]]
+name = "idna"
+version = "3.20"
+source = { registry = "https://pypi.org/simple" }
+
+[[package]]
+name = "pyjwt"
+version = "2.3.0"
+source = { registry = "https://pypi.org/simple" }
+"""
 ADVISORY = {
     "id": "X-1",
     "schema_version": "1.6.0",
@@ -76,47 +87,68 @@ def osv() -> Iterator[Osv]:
 
 
 @pytest.fixture
-def lock(tmp_path: Path) -> Path:
+def requirements(tmp_path: Path) -> Path:
     file = tmp_path / "requirements.txt"
     file.write_text(f"idna==3.20 \\\n    {HASH}\npyjwt==2.3.0 \\\n    {HASH}\n")
     return file
 
 
-def test_pip_audit_reports_what_the_service_knows(osv: Osv, lock: Path) -> None:
-    assert live.pip_audit(lock, osv=osv.url) == ["pyjwt 2.3.0: X-1"]
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A project of two packages."""
+    (tmp_path / "uv.lock").write_text(LOCK)
+    return tmp_path
+
+
+def test_pip_audit_reports_what_the_service_knows(osv: Osv, requirements: Path) -> None:
+    assert live.pip_audit(requirements, osv=osv.url) == ["pyjwt 2.3.0: X-1"]
     accepted = Accepted("X-1", "pyjwt", "not used", datetime.date.max)
-    assert live.pip_audit(lock, [accepted], osv.url) == []
+    assert live.pip_audit(requirements, [accepted], osv.url) == []
+
+
+def test_every_package_that_is_installed_here_is_asked_about(osv: Osv) -> None:
+    """Of the functions, the commands, the tests and the emulator."""
+    (found,) = live.uv_audit(ROOT / "uv.lock", osv=osv.url)
+    assert found.startswith("pyjwt ")
+    asked = {query["package"]["name"] for query in osv.queries}
+    assert {"pydantic", "aws-cdk-lib", "pytest", "ministack"} <= asked
+    assert asked <= {package.name for package in locked("PyPI")}
+
+
+def test_a_lock_file_that_uv_cannot_read_is_no_pass(osv: Osv, root: Path) -> None:
+    with pytest.raises(live.NotAuditedError, match="version"):
+        live.uv_audit(root / "uv.lock", osv=osv.url)
 
 
 @pytest.mark.parametrize("status", [404, 500])
 def test_a_service_that_does_not_know_the_question_is_no_pass(
-    osv: Osv, lock: Path, status: int
+    osv: Osv, requirements: Path, root: Path, status: int
 ) -> None:
     osv.status = status
     with pytest.raises(live.NotAuditedError):
-        live.pip_audit(lock, osv=osv.url)
+        live.pip_audit(requirements, osv=osv.url)
     with pytest.raises(live.NotAuditedError, match=str(status)):
-        live.renew(lock.parent / "advisories.json", lock.parent, osv.url)
-    assert not (lock.parent / "advisories.json").exists()
+        live.renew(root / "advisories.json", root, osv.url)
+    assert not (root / "advisories.json").exists()
 
 
-def test_a_service_that_cannot_be_reached_is_no_pass(lock: Path) -> None:
+def test_a_service_that_cannot_be_reached_is_no_pass(requirements: Path, root: Path) -> None:
     nowhere = "http://127.0.0.1:9/v1/query"
     with pytest.raises(live.NotAuditedError, match=r"127\.0\.0\.1"):
-        live.pip_audit(lock, osv=nowhere)
+        live.pip_audit(requirements, osv=nowhere)
     with pytest.raises(live.NotAuditedError, match=r"127\.0\.0\.1"):
-        live.renew(lock.parent / "advisories.json", lock.parent, nowhere)
+        live.renew(root / "advisories.json", root, nowhere)
 
 
-def test_a_lock_file_without_hashes_is_no_pass(osv: Osv, lock: Path) -> None:
-    lock.write_text("pyjwt==2.15.1\n")
+def test_a_requirement_without_a_hash_is_no_pass(osv: Osv, requirements: Path) -> None:
+    requirements.write_text("pyjwt==2.15.1\n")
     with pytest.raises(live.NotAuditedError, match="hash"):
-        live.pip_audit(lock, osv=osv.url)
+        live.pip_audit(requirements, osv=osv.url)
 
 
-def test_a_renewed_snapshot_holds_every_page_for_every_locked_package(osv: Osv, lock: Path) -> None:
-    file = lock.parent / "advisories.json"
-    live.renew(file, lock.parent, osv.url)
+def test_a_renewed_snapshot_holds_every_page_for_every_locked_package(osv: Osv, root: Path) -> None:
+    file = root / "advisories.json"
+    live.renew(file, root, osv.url)
     snapshot = Snapshot.load(file)
     assert snapshot.sources["PyPI"]["packages"] == ["idna", "pyjwt"]
     assert snapshot.sources["npm"]["packages"] == []
@@ -131,7 +163,7 @@ def test_the_command_fails_and_names_each_lock_file_that_was_not_audited(
     def unreachable(*_: object) -> list[str]:
         raise live.NotAuditedError("nobody answers")
 
-    for name in ("pip_audit", "npm_audit", "renew"):
+    for name in ("uv_audit", "npm_audit", "renew"):
         monkeypatch.setattr(live, name, unreachable)
     assert live.main() == 1
     printed = capsys.readouterr().out

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import importlib.metadata
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.paths import ROOT
 
@@ -19,13 +22,26 @@ NAMES = [str(lock.relative_to(ROOT)) for lock in LOCKS]
 
 def test_the_lock_files_that_the_commands_install_are_audited() -> None:
     assert {
-        "functions/requirements.txt",
-        "infra/requirements.txt",
-        "local/requirements.txt",
+        "uv.lock",
         "local/package-lock.json",
-        "tests/requirements.txt",
         "tests/conformance/package-lock.json",
     } <= set(NAMES)
+
+
+def test_every_python_package_comes_from_the_public_index() -> None:
+    """Not from an index or a folder that only the machine knows on which it was locked."""
+    entries = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))["package"]
+    sources = {str(entry["source"]) for entry in entries if "virtual" not in entry["source"]}
+    assert sources == {str({"registry": "https://pypi.org/simple"})}
+
+
+def test_the_functions_packages_are_within_the_bounds_of_lambdas_boto3() -> None:
+    """The group lambda-runtime has the bounds of the botocore that is locked here."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    bounds = map(Requirement, project["dependency-groups"]["lambda-runtime"])
+    declared = map(Requirement, importlib.metadata.requires("botocore") or [])
+    of_botocore = {wanted.name: wanted.specifier for wanted in declared if wanted.marker is None}
+    assert {bound.name: bound.specifier for bound in bounds} == of_botocore
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=NAMES)
