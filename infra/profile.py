@@ -13,8 +13,8 @@ from typing import Final
 
 from mcp_tasks.environment import Auth
 
-from .packages import LAMBDA, Target
 from .context import refusal
+from .packages import LAMBDA, Target
 
 
 @dataclass(frozen=True, slots=True)
