@@ -6,7 +6,7 @@ WORKERS ?= 2
 LOCAL = $(PYTHON) -m local
 # What `cdk` finds first: this repository's Python, Node and CDK CLI.
 export NODE_USE_SYSTEM_CA = 1
-IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$$PATH"
+IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$(CURDIR)/.local/uv/bin:$$PATH"
 # The options of infra/options.py, which a test compares: those of AWS and of `make up`, those that `make up` takes as
 # arguments of its own, and those of AWS alone. docs/configuration.md describes them.
 OPTIONS = stack cell auth issuer audience scopes origins hosts max_tasks max_creations max_polls max_subscriptions max_body max_arguments max_depth max_ttl_days rate burst

@@ -21,8 +21,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from uv import find_uv_bin
-
 from . import byte_code, packages
 from .packages import PackagesError, Target
 
@@ -107,7 +105,7 @@ def _megabytes(size_bytes: int) -> str:
 def _dependencies(target: Target, python: str | None) -> Path:
     """Install and compile the locked packages, once per what is locked and way to install it."""
     try:
-        wanted = packages.requirements(find_uv_bin())
+        wanted = packages.requirements()
     except PackagesError as error:
         raise BundleError(str(error)) from None
     options = f"{target} {packages.GLIBC} {python is not None}"
@@ -119,7 +117,7 @@ def _dependencies(target: Target, python: str | None) -> Path:
         folder, requirements = Path(temporary) / "dependencies", Path(temporary) / "functions.txt"
         requirements.write_text(wanted)
         try:
-            packages.install(find_uv_bin(), requirements, folder, target)
+            packages.install(requirements, folder, target)
         except PackagesError as error:
             raise BundleError(str(error)) from None
         shutil.rmtree(folder / "bin", ignore_errors=True)

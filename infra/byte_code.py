@@ -13,8 +13,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from uv import find_uv_bin
-
 from .packages import LAMBDA
 
 
@@ -33,7 +31,7 @@ def interpreter(version: tuple[int, int]) -> str | None:
     """A Python of that version; None when there is none on this machine."""
     if sys.version_info[:2] == version:
         return sys.executable
-    command = [find_uv_bin(), "python", "find", "--no-project", "--no-python-downloads"]
+    command = ["uv", "python", "find", "--no-project", "--no-python-downloads"]
     done = subprocess.run(
         [*command, f"cpython@{version[0]}.{version[1]}"],
         capture_output=True,
@@ -60,7 +58,7 @@ def main() -> None:
         return
     python = ".".join(map(str, LAMBDA.python))
     print(f"  ... installing Python {python}, which compiles the functions", flush=True)
-    command = [find_uv_bin(), "python", "install", "--no-bin", python]
+    command = ["uv", "python", "install", "--no-bin", python]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         print(f"uv could not install it:\n{done.stderr.strip()}", file=sys.stderr, flush=True)

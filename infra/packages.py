@@ -1,7 +1,7 @@
 """The functions' packages: what uv.lock pins, as wheels for the Python and the machine they run on.
 
-Standard library only: `make add` asks here, before anything is installed, whether Lambda can have
-a package.
+uv is the one on the PATH, where the commands put it. Standard library only: `make add` asks here,
+before anything is installed, whether Lambda can have a package.
 """
 
 from __future__ import annotations
@@ -38,21 +38,19 @@ GLIBC = "2_34"
 """Of Amazon Linux 2023, which Lambda's Python 3.13 runs on: the newest that wheels may ask for."""
 
 
-def requirements(uv: str | Path, project: Path = ROOT) -> str:
+def requirements(project: Path = ROOT) -> str:
     """What uv.lock pins for the functions, as a requirements file with hashes."""
-    command: list[str | Path] = [uv, "export", "--quiet", "--frozen", "--no-default-groups"]
+    command: list[str | Path] = ["uv", "export", "--quiet", "--frozen", "--no-default-groups"]
     command += ["--no-emit-project", "--no-header", "--no-annotate", "--directory", project]
     return _run(command, "uv could not read uv.lock", "`make lock` writes it anew.")
 
 
-def install(
-    uv: str | Path, requirements: Path, folder: Path, target: Target, dry_run: bool = False
-) -> None:
+def install(requirements: Path, folder: Path, target: Target, dry_run: bool = False) -> None:
     """Install a requirements file into a folder: wheels only, with their hashes checked.
 
     Raises PackagesError, for instance when a package has no wheel for the target.
     """
-    command: list[str | Path] = [uv, "pip", "install", "--quiet", "--python", sys.executable]
+    command: list[str | Path] = ["uv", "pip", "install", "--quiet", "--python", sys.executable]
     command += ["--only-binary", ":all:", "--require-hashes", "--no-deps"]
     command += ["--python-version", ".".join(map(str, target.python))]
     if target.architecture is not None:
@@ -67,13 +65,17 @@ def install(
 
 
 def _run(command: list[str | Path], problem: str, remedy: str) -> str:
-    done = subprocess.run(
-        [str(part) for part in command],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"UV_SYSTEM_CERTS": "1", **os.environ},
-    )
+    try:
+        done = subprocess.run(
+            [str(part) for part in command],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={"UV_SYSTEM_CERTS": "1", **os.environ},
+        )
+    except FileNotFoundError:
+        message = f"{problem}: there is no uv on the PATH. The make targets put one there."
+        raise PackagesError(message) from None
     if done.returncode:
         raise PackagesError(f"{problem}:\n{done.stderr.strip()}\n{remedy}")
     return done.stdout

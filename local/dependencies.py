@@ -53,9 +53,9 @@ def _check_wheels(project: Path) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         requirements = Path(temporary) / "functions.txt"
         try:
-            requirements.write_text(packages.requirements(uv.program(), project))
+            requirements.write_text(packages.requirements(project))
             folder = Path(temporary) / "target"
-            packages.install(uv.program(), requirements, folder, LAMBDA, dry_run=True)
+            packages.install(requirements, folder, LAMBDA, dry_run=True)
         except PackagesError as error:
             raise CommandError(error) from None
 
@@ -88,6 +88,7 @@ def main() -> int:
     add_parser.add_argument("--group")
     options = parser.parse_args()
     try:
+        uv.put_on_path()
         if options.command == "lock":
             with step("locking the newest versions"):
                 say(lock(uv.ROOT))

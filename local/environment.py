@@ -35,7 +35,7 @@ def prepare(tests: bool = False) -> None:
     groups = {"infrastructure", "tests"} if tests else {"infrastructure"}
     lacking = _lacks(VENV, groups)
     emulator_lacking = _lacks(EMULATOR_VENV, {"emulator"})
-    if lacking or emulator_lacking:
+    if lacking or emulator_lacking or not shutil.which("uv", path=tool_environment()["PATH"]):
         run([uv.program(), "lock"], env=uv.environment(), cwd=ROOT, remedy=RETRY)
     with ThreadPoolExecutor() as pool:
         emulator = pool.submit(_emulator) if emulator_lacking else None
@@ -66,11 +66,12 @@ def node_packages(source: Path, folder: Path, what: str) -> None:
 
 
 def tool_environment() -> dict[str, str]:
-    """The caller's environment, with this repository's Python, Node and CDK CLI first.
+    """The caller's environment, with this repository's Python, Node, CDK CLI and uv first.
 
     Node trusts the system's certificates, as pip does: registries may be behind a company's proxy.
     """
-    path = [str(VENV / "bin"), str(CDK_FOLDER / "node_modules" / ".bin"), os.environ["PATH"]]
+    folders = [VENV / "bin", CDK_FOLDER / "node_modules" / ".bin", uv.FOLDER / "bin"]
+    path = [*map(str, folders), os.environ["PATH"]]
     return {**os.environ, "PATH": os.pathsep.join(path), "NODE_USE_SYSTEM_CA": "1"}
 
 

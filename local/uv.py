@@ -23,6 +23,8 @@ from .console import CommandError, run, step
 ROOT = Path(__file__).resolve().parent.parent
 STATE = ROOT / ".local"
 LOCK = ROOT / "uv.lock"
+FOLDER = STATE / "uv"
+"""Where uv is installed; `bin` in it comes before the caller's PATH."""
 RETRY = "Check that the package registries can be reached, and run the command again."
 
 
@@ -30,14 +32,21 @@ RETRY = "Check that the package registries can be reached, and run the command a
 def program() -> Path:
     """The uv to run, installed if need be; CommandError when that fails."""
     version, hashes = _pinned()
+    installed = FOLDER / "bin" / "uv"
+    if _is_new_enough(installed, version):
+        return installed
+    shutil.rmtree(FOLDER, ignore_errors=True)
     on_path = shutil.which("uv")
-    if on_path is not None and _numbers(_version(on_path)) >= _numbers(version):
+    if on_path is not None and _is_new_enough(on_path, version):
         return Path(on_path)
-    folder = STATE / f"uv-{version}"
-    if not folder.is_dir():
-        with step(f"installing uv {version}"):
-            _install(version, hashes, folder)
-    return folder / "bin" / "uv"
+    with step(f"installing uv {version}"):
+        _install(version, hashes)
+    return installed
+
+
+def put_on_path() -> None:
+    """Let this process and those that it starts find uv by its name."""
+    os.environ["PATH"] = os.pathsep.join([str(program().parent), os.environ["PATH"]])
 
 
 def environment() -> dict[str, str]:
@@ -58,13 +67,12 @@ def _pinned() -> tuple[str, list[str]]:
     raise CommandError(f"{LOCK.name} has no package uv; the group infrastructure needs it")
 
 
-def _version(program: str) -> str:
-    """What `uv --version` prints; empty when the program does not run."""
+def _is_new_enough(program: str | Path, version: str) -> bool:
     try:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     except OSError:
-        return ""
-    return done.stdout
+        return False
+    return _numbers(done.stdout) >= _numbers(version)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -72,8 +80,8 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, found[0].split("."))) if found else ()
 
 
-def _install(version: str, hashes: list[str], folder: Path) -> None:
-    """Install the wheel into `folder`, which appears whole or not at all."""
+def _install(version: str, hashes: list[str]) -> None:
+    """Install the wheel into FOLDER, which appears whole or not at all."""
     STATE.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=STATE, prefix="uv-") as temporary:
         requirement = Path(temporary) / "uv.txt"
@@ -90,9 +98,9 @@ def _install(version: str, hashes: list[str], folder: Path) -> None:
             remedy=RETRY,
         )
         try:
-            target.rename(folder)
+            target.rename(FOLDER)
         except OSError:  # another command was faster
-            if not folder.is_dir():
+            if not FOLDER.is_dir():
                 raise
 
 

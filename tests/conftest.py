@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from local import emulator as emulators
+from local import uv
 from local.deployment import LocalStack
 from local.emulator import Emulator
 from tests.integration.support.aws import client_of
@@ -51,6 +53,15 @@ def emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
     running = emulators.start("test")
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def uv_on_path() -> Iterator[None]:
+    """The uv of the commands, also where pytest was started by hand."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", os.environ["PATH"])
+        uv.put_on_path()
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -17,8 +17,7 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
-from uv import find_uv_bin
-
+from local import uv
 from local.console import say, step
 from local.environment import STATE, tool_environment
 from tests.paths import ROOT
@@ -41,7 +40,14 @@ def uv_audit(lock: Path, accepted: Iterable[Accepted] = (), osv: str = OSV) -> l
     """Ask OSV about a uv.lock, by pip-audit; the result is what it found."""
     found: set[str] = set()
     for groups in ENVIRONMENTS:
-        command = [find_uv_bin(), "export", "--quiet", "--frozen", "--no-emit-project", *groups]
+        command: list[str | Path] = [
+            uv.program(),
+            "export",
+            "--quiet",
+            "--frozen",
+            "--no-emit-project",
+            *groups,
+        ]
         done = subprocess.run(command, cwd=lock.parent, capture_output=True, text=True, check=False)
         if done.returncode:
             raise NotAuditedError(_end_of(done.stderr))

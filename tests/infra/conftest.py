@@ -67,6 +67,11 @@ JOBS: dict[str, dict[str, str]] = {
 }
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _uv_on_path(uv_on_path: None) -> None:
+    """Every synthesis asks uv what the functions need."""
+
+
 @pytest.fixture(scope="session")
 def assemblies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Assembly]:
     """Every job's assembly, good or not."""

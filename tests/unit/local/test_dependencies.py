@@ -14,9 +14,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from uv import find_uv_bin
 
-from local import dependencies, uv
+from local import dependencies
 from local.console import CommandError
 from tests.paths import ROOT
 from tests.wheels import write_wheel
@@ -82,9 +81,8 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def project(tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path: Path, wheels: Path, uv_on_path: None) -> Path:
     """A locked project with this repository's bounds."""
-    monkeypatch.setattr(uv, "program", lambda: Path(find_uv_bin()))
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
     (tmp_path / "pyproject.toml").write_text(PYPROJECT.format(runtime=groups["lambda-runtime"]))
     dependencies.lock(tmp_path)

@@ -24,6 +24,7 @@ PINNED = next(
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty .local, and an empty folder as the PATH."""
     monkeypatch.setattr(uv, "STATE", tmp_path / "state")
+    monkeypatch.setattr(uv, "FOLDER", tmp_path / "state" / "uv")
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     uv.program.cache_clear()
@@ -51,35 +52,50 @@ def test_a_uv_that_is_too_old_or_does_not_run_is_not_used(
     script: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _on_path(script)
-    monkeypatch.setattr(uv, "_install", lambda version, hashes, folder: folder.mkdir(parents=True))
-    assert uv.program() == uv.STATE / f"uv-{PINNED}" / "bin" / "uv"
+    _pip(monkeypatch)
+    assert uv.program() == uv.FOLDER / "bin" / "uv"
+
+
+def test_a_uv_that_was_installed_for_an_earlier_lock_file_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (uv.FOLDER / "bin").mkdir(parents=True)
+    _on_path("echo 'uv 0.13.0'").rename(uv.FOLDER / "bin" / "uv")
+    assert len(_pip(monkeypatch)) == 0
+    program = uv.program()
+    assert PINNED in program.read_text()
+
+
+def _pip(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], str]]:
+    """Let pip install a script; the result are its commands and requirements, as they come."""
+    runs: list[tuple[list[str], str]] = []
+
+    def run(parts: list[str | Path], **_: object) -> str:
+        command = [str(part) for part in parts]
+        runs.append((command, Path(command[command.index("--requirement") + 1]).read_text()))
+        folder = Path(command[command.index("--target") + 1]) / "bin"
+        folder.mkdir(parents=True)
+        _on_path(f"echo 'uv {PINNED}'").rename(folder / "uv")
+        return ""
+
+    monkeypatch.setattr(uv, "run", run)
+    return runs
 
 
 def test_uv_is_installed_from_the_lock_file_and_with_its_hashes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    commands: list[list[str]] = []
-    requirements: list[str] = []
-
-    def pip(command: list[str | Path], **_: object) -> str:
-        commands.append([str(part) for part in command])
-        requirements.append(Path(commands[-1][commands[-1].index("--requirement") + 1]).read_text())
-        folder = Path(commands[-1][-1]) / "bin"
-        folder.mkdir(parents=True)
-        (folder / "uv").touch()
-        return ""
-
-    monkeypatch.setattr(uv, "run", pip)
+    runs = _pip(monkeypatch)
     assert uv.program().is_file()
     uv.program.cache_clear()
     assert uv.program().is_file()
-    assert len(commands) == 1, "once"
-    assert {"--require-hashes", "--only-binary=:all:"} <= set(commands[0])
-    pin, *hashes = requirements[0].split()
+    ((command, requirements),) = runs
+    assert {"--require-hashes", "--only-binary=:all:"} <= set(command)
+    pin, *hashes = requirements.split()
     assert pin == f"uv=={PINNED}"
     assert len(hashes) > 1, "one a platform"
     assert all(value.startswith("--hash=sha256:") for value in hashes)
-    assert [path.name for path in uv.STATE.iterdir()] == [f"uv-{PINNED}"]
+    assert [path.name for path in uv.STATE.iterdir()] == ["uv"]
 
 
 def test_an_installation_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
