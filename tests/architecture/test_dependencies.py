@@ -56,7 +56,12 @@ MAY_IMPORT: Final = {
 FOUNDATIONS: Final = {name for name in MAY_IMPORT if "." in name and not MAY_IMPORT[name]}
 """Parts of the library that import none of it. All but the client may import them."""
 
-KNOWN: Final[dict[tuple[str, str], str]] = {}
+KNOWN: Final[dict[tuple[str, str], str]] = {
+    (
+        "local",
+        "infra",
+    ): "infra.packages, in which `make add` asks whether Lambda can have a package",
+}
 """What the table does not allow, and why it is so."""
 
 
