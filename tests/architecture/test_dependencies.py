@@ -60,7 +60,7 @@ KNOWN: Final[dict[tuple[str, str], str]] = {
     (
         "local",
         "infra",
-    ): "infra.packages, in which `make add` asks whether Lambda can have a package",
+    ): "infra.packages: `make add` asks whether Lambda can have a package",
 }
 """What the table does not allow, and why it is so."""
 
