@@ -102,7 +102,7 @@ class McpApi(Construct):
     def _allow_what_runs_here(self, function: lambda_.Function, catalogue: Catalogue) -> None:
         """What the code declares that runs within requests, and not in a worker of its own."""
         for tool in catalogue.tools.values():
-            if tool.task != "required" or tool.asks_first:
+            if tool.task_support != "required" or tool.asks_first:
                 allow_declared(role_of(function), tool.name, tool.load().permissions)
         for resource in catalogue.resources.values():
             allow_declared(role_of(function), resource.name, resource.load().permissions)

@@ -49,7 +49,7 @@ class ToolWorkflows(Construct):
         self.own: list[str] = []
         """The ARNs of the state machines that are made here."""
         for entry in catalogue.tools.values():
-            if entry.task != "forbidden" and entry.state_machine_arn is None:
+            if entry.task_support != "forbidden" and entry.state_machine_arn is None:
                 ToolWorkflow(self, entry.load(), self._name(entry.name), code, table, payloads, ask)
                 self.own.append(self._arn(entry.name))
         ask.allow_stop(self.executions)

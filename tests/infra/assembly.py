@@ -139,7 +139,7 @@ def entry(name: str, scopes: tuple[str, ...] = (), ttl: timedelta = timedelta(da
         module="m",
         attribute="a",
         kind="function",
-        task="optional",
+        task_support="optional",
         asks_first=False,
         ttl_ms=ttl // timedelta(milliseconds=1),
         poll_interval_ms=1000,

@@ -56,7 +56,7 @@ def function_tool(catalogue: Catalogue, name: str) -> FunctionTool:
 
 def test_the_tool_in_ten_lines_is_a_tool_that_runs_as_a_task(shown: Catalogue) -> None:
     tool = function_tool(shown, "count_words")
-    assert tool.task == "optional"
+    assert tool.task_support == "optional"
     result = tool.run({"text": "a b a"}, TaskContext())
     assert result["structuredContent"] == {"a": 2, "b": 1}
 

@@ -59,7 +59,8 @@ class ToolEntry(Entry):
     """A tool."""
 
     kind: str
-    task: str
+    task_support: str
+    """`forbidden`, `optional` or `required` (see `tool.TaskSupport`)."""
     asks_first: bool
     ttl_ms: int
     poll_interval_ms: int
@@ -229,7 +230,7 @@ def _entry(declared: Declaration, module: str, attribute: str) -> Entry:
         name=declared.name,
         definition=declared.definition(),
         kind="workflow" if isinstance(declared, WorkflowTool) else "function",
-        task=declared.task,
+        task_support=declared.task_support,
         asks_first=declared.ask_first is not None,
         ttl_ms=declared.ttl // _MILLISECOND,
         poll_interval_ms=declared.poll_every // _MILLISECOND,

@@ -130,7 +130,7 @@ def tool(
             arguments=arguments,
             result=_result(target, output_schema),
             ask_first=ask_first,
-            task=task,
+            task_support=task,
             ttl=ttl,
             poll_every=poll_every,
             permissions=permissions,

@@ -54,7 +54,7 @@ class Tool:
     arguments: type[BaseModel] | schema.WrittenSchema
     result: TypeAdapter[Any] | schema.WrittenSchema | None
     ask_first: AskFirst | None
-    task: TaskSupport
+    task_support: TaskSupport
     ttl: timedelta
     poll_every: timedelta
     timeout: timedelta
@@ -84,7 +84,7 @@ class Tool:
             )
         if META_MEMBER in self.input_schema.get("properties", {}):
             raise ValueError(f"{self.name}: an argument cannot be called {META_MEMBER}")
-        if self.ask_first and self.task == "forbidden":
+        if self.ask_first and self.task_support == "forbidden":
             raise ValueError(
                 f"{self.name}: ask_first is for tools that become tasks; within a request a "
                 "function may ask at any time"

@@ -116,7 +116,7 @@ def workflow_tool(
         arguments=_forbid_unknown(arguments),
         result=schema.result_adapter(result),
         ask_first=ask_first,
-        task="required",
+        task_support="required",
         ttl=ttl,
         poll_every=poll_every,
         permissions=permissions,

@@ -90,7 +90,7 @@ def _tool(name: str, ttl_ms: int) -> ToolEntry:
         module="",
         attribute="",
         kind="function",
-        task="required",
+        task_support="required",
         asks_first=False,
         ttl_ms=ttl_ms,
         poll_interval_ms=1000,

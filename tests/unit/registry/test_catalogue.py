@@ -37,7 +37,7 @@ def contents(catalogue: Catalogue) -> tuple[Any, Any, Any]:
 
 
 def test_tools_are_found_in_modules_and_packages(catalogue: Catalogue) -> None:
-    kinds = {entry.name: (entry.kind, entry.task) for entry in catalogue.tools.values()}
+    kinds = {entry.name: (entry.kind, entry.task_support) for entry in catalogue.tools.values()}
     assert kinds["echo"] == ("function", "forbidden")
     assert kinds["count"] == ("function", "optional")
     assert kinds["wait"] == ("function", "required")

@@ -53,8 +53,8 @@ def test_a_declaration_can_say_more() -> None:
 
 
 def test_a_tool_runs_within_the_request_unless_it_says_otherwise() -> None:
-    assert declared(add).task == "forbidden"
-    assert declared(add, task="required").task == "required"
+    assert declared(add).task_support == "forbidden"
+    assert declared(add, task="required").task_support == "required"
 
 
 def test_a_function_gets_its_context_and_clients_do_not_see_it() -> None:

@@ -30,7 +30,7 @@ def step(task: TaskContext, a: int) -> int:
 
 
 def test_a_workflow_always_runs_as_a_task() -> None:
-    assert a_workflow().task == "required"
+    assert a_workflow().task_support == "required"
 
 
 def test_a_workflow_is_what_its_declaration_says() -> None:

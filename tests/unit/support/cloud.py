@@ -101,7 +101,7 @@ class Cloud:
         self._functions = {name: self._handler(name) for name in ("ask", "finish")}
         self._api = self._handler("api")
         for entry in catalogue.tools.values():
-            if entry.task != "forbidden" and entry.state_machine_arn is None:
+            if entry.task_support != "forbidden" and entry.state_machine_arn is None:
                 self._functions[f"worker-{entry.name}"] = self._handler("worker", TOOL=entry.name)
                 tool = entry.load()
                 file = tool.definition_file if isinstance(tool, WorkflowTool) else None

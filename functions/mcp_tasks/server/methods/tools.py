@@ -46,7 +46,7 @@ class ToolCalls:
         entry, arguments = self._requested(call)
         logger.append_keys(tool=entry.name)
         self.scope_check.check(call, entry.scopes)
-        if entry.task == "required" and not call.declares_tasks:
+        if entry.task_support == "required" and not call.declares_tasks:
             raise MissingTasksExtension(entry.name, REQUIRED)
 
         from ...registry.asking import ToolError
@@ -59,7 +59,7 @@ class ToolCalls:
         except InvalidArguments as error:
             return Complete(error_result(f"Invalid arguments: {error}"))
         try:
-            if entry.task == "forbidden" or not call.declares_tasks:
+            if entry.task_support == "forbidden" or not call.declares_tasks:
                 return self._run(tool, call, arguments, values)
             if entry.asks_first and (task := self.creation.existing(call, entry, arguments)):
                 return TaskCreated(task)

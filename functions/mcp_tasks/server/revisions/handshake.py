@@ -100,7 +100,7 @@ class HandshakeRevision(Revision):
 
     def lists_tool(self, entry: ToolEntry) -> bool:
         """Whether `tools/list` shows a tool. One that needs a task could not be called."""
-        return entry.task != "required"
+        return entry.task_support != "required"
 
     def task_required_code(self) -> ErrorCode:
         """The error code for a tool that runs only as a task: that of an unknown tool."""

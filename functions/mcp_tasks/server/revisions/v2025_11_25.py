@@ -22,7 +22,7 @@ class Revision20251125(HandshakeRevision):
     def tool_definition(self, entry: ToolEntry) -> dict[str, Any]:
         """A tool that needs a task says so (tasks.mdx, "Tool-Level Negotiation")."""
         definition = object_schema_only(entry.definition)
-        if entry.task == "required":
+        if entry.task_support == "required":
             definition["execution"] = {"taskSupport": "required"}
         return definition
 
