@@ -26,8 +26,6 @@ EXCEPTIONS: Final = {
 """What may be larger, a module or a function of one, and why."""
 
 BEING_SPLIT: Final = (
-    "functions/mcp_tasks/notifications/",
-    "functions/mcp_tasks/registry/",
     "functions/mcp_tasks/tasks/",
     "infra/",
 )

@@ -31,7 +31,7 @@ MAX_BATCH_WRITES: Final = 25
 """Of one call (DynamoDB API reference, "BatchWriteItem")."""
 
 MAX_WRITE_ATTEMPTS: Final = 6
-"""How often a batch is sent while DynamoDB takes none of its writes, or only some."""
+"""How many calls in a row may leave some of their writes undone."""
 
 REUSABLE_MS: Final = 60_000
 """How long a released mailbox goes on receiving, for the next subscription of its client."""
@@ -98,7 +98,7 @@ class Mailboxes:
         until = min(now + REUSABLE_MS, mailbox.receives_until)
         self._client.put_item(
             TableName=self._table,
-            Item=_item(
+            Item=_attributes(
                 pk=f"owner#{owner}",
                 sk=mailbox.id,
                 delivered=json.dumps(mailbox.delivered),
@@ -113,22 +113,22 @@ class Mailboxes:
 
         A change that is delivered twice has one entry. Raises Busy, and ClientError.
         """
-        # Race: a subscription opens its mailbox, and then reads the task's row. An eventually
+        # Race: a subscription opens its mailbox, and then reads the task's item. An eventually
         # consistent read here might miss the mailbox, and the subscription a change after its read.
         receivers = [
-            row
-            for row in self._query(f"task#{change.task_id}", consistent=True)
-            if row["receivesUntil"] > now
+            item
+            for item in self._query(f"task#{change.task_id}", consistent=True)
+            if item["receivesUntil"] > now
         ]
         self._write(
             _put(
-                pk=f"mailbox#{row['sk']}",
+                pk=f"mailbox#{item['sk']}",
                 sk=_entry_key(change),
                 detail=detail,
                 arrivedAt=now,
-                expiresAt=_expires_at(row["receivesUntil"]),
+                expiresAt=_expires_at(item["receivesUntil"]),
             )
-            for row in receivers
+            for item in receivers
         )
         return len(receivers)
 
@@ -138,36 +138,35 @@ class Mailboxes:
         The read is eventually consistent: it may miss a new entry, and return a removed one.
         """
         return [
-            MailboxEntry(row["sk"], read_change(json.loads(row["detail"])), row["arrivedAt"])
-            for row in self._query(f"mailbox#{mailbox.id}", consistent=False)
+            MailboxEntry(item["sk"], read_change(json.loads(item["detail"])), item["arrivedAt"])
+            for item in self._query(f"mailbox#{mailbox.id}", consistent=False)
         ]
 
     def remove(self, mailbox: Mailbox, keys: Iterable[str]) -> None:
         """Remove entries. Raises Busy, and ClientError."""
-        self._write(
-            {"DeleteRequest": {"Key": _item(pk=f"mailbox#{mailbox.id}", sk=key)}} for key in keys
-        )
+        pk = f"mailbox#{mailbox.id}"
+        self._write({"DeleteRequest": {"Key": _attributes(pk=pk, sk=key)}} for key in keys)
 
     def _take_over(self, owner: str, task_ids: Collection[str], now: int) -> Mailbox | None:
         """The released mailbox of an owner that shares most with these tasks, if there is one."""
         released = []
-        for row in self._query(f"owner#{owner}", consistent=True):
-            delivered = json.loads(row["delivered"])
+        for item in self._query(f"owner#{owner}", consistent=True):
+            delivered = json.loads(item["delivered"])
             shared = [delivered[task_id] for task_id in task_ids if task_id in delivered]
-            if shared and row["reusableUntil"] > now:
+            if shared and item["reusableUntil"] > now:
                 # Most tasks, then the latest revisions: an older mailbox would repeat changes.
-                released.append((len(shared), sum(shared), row["sk"]))
+                released.append((len(shared), sum(shared), item["sk"]))
         for *_, mailbox_id in sorted(released, reverse=True):
             # Race: two subscriptions of one client begin at once. Only the one that deletes the
             # item gets the mailbox. With one mailbox, each would get a part of its entries.
             response = self._client.delete_item(
                 TableName=self._table,
-                Key=_item(pk=f"owner#{owner}", sk=mailbox_id),
+                Key=_attributes(pk=f"owner#{owner}", sk=mailbox_id),
                 ReturnValues="ALL_OLD",
             )
             if "Attributes" in response:
-                row = _row(response["Attributes"])
-                return Mailbox(row["sk"], row["receivesUntil"], json.loads(row["delivered"]))
+                item = _values(response["Attributes"])
+                return Mailbox(item["sk"], item["receivesUntil"], json.loads(item["delivered"]))
         return None
 
     def _query(self, pk: str, *, consistent: bool) -> Iterator[dict[str, Any]]:
@@ -180,7 +179,7 @@ class Mailboxes:
                 ConsistentRead=consistent,
                 **more,
             )
-            yield from map(_row, response["Items"])
+            yield from map(_values, response["Items"])
             if "LastEvaluatedKey" not in response:
                 return
             more = {"ExclusiveStartKey": response["LastEvaluatedKey"]}
@@ -205,14 +204,14 @@ def _entry_key(change: Change) -> str:
 
 
 def _put(**values: str | int) -> dict[str, Any]:
-    return {"PutRequest": {"Item": _item(**values)}}
+    return {"PutRequest": {"Item": _attributes(**values)}}
 
 
-def _item(**values: str | int) -> dict[str, Any]:
+def _attributes(**values: str | int) -> dict[str, Any]:
     return {name: to_attribute(value) for name, value in values.items()}
 
 
-def _row(item: Mapping[str, Any]) -> dict[str, Any]:
+def _values(item: Mapping[str, Any]) -> dict[str, Any]:
     return {name: from_attribute(value) for name, value in item.items()}
 
 
