@@ -34,7 +34,7 @@ def test_starting_the_server_calls_nothing(stack: Stack) -> None:
         ("orders", {"item": "tea"}, "arn:aws:states:us-east-1:123456789012:stateMachine:orders"),
     ],
 )
-def test_a_create_is_a_place_a_row_and_a_start(
+def test_a_create_is_a_quota_a_row_and_a_start(
     stack: Stack, tool: str, arguments: dict[str, Any], state_machine: str
 ) -> None:
     """The row first: once the execution runs, its reports and its end find the row.
@@ -194,7 +194,7 @@ def followed(stack: Stack, count: int) -> list[str]:
 
 
 @pytest.mark.parametrize(("tasks", "writes"), [(1, 1), (25, 1), (26, 2), (100, 4)])
-def test_a_listen_reads_its_tasks_twice_and_follows_them_in_batches(
+def test_a_subscription_reads_its_tasks_twice_and_follows_them_in_batches(
     stack: Stack, time: Time, tasks: int, writes: int
 ) -> None:
     """Once to know whose they are, and once when every later change is sure to be heard of."""
@@ -209,7 +209,7 @@ def test_a_listen_reads_its_tasks_twice_and_follows_them_in_batches(
     assert tables == {MAILBOXES}
 
 
-def test_a_listen_takes_its_place_and_gives_it_back(stack: Stack) -> None:
+def test_a_subscription_acquires_its_quota_and_releases_it(stack: Stack) -> None:
     (task_id,) = followed(stack, 1)
     stack.deployment.task_table.complete(task_id, {"content": []}, now_ms())
     stack.listen([task_id])
@@ -221,7 +221,9 @@ def test_a_listen_takes_its_place_and_gives_it_back(stack: Stack) -> None:
         assert call.arguments["TableName"] == CALLERS
 
 
-def test_a_listen_that_goes_on_writes_one_row_and_deletes_one(stack: Stack, time: Time) -> None:
+def test_a_subscription_that_is_continued_writes_one_row_and_deletes_one(
+    stack: Stack, time: Time
+) -> None:
     """However many tasks it follows: they are followed for longer than it takes."""
     task_ids = followed(stack, 30)
     for _ in range(3):
@@ -230,7 +232,7 @@ def test_a_listen_that_goes_on_writes_one_row_and_deletes_one(stack: Stack, time
     assert stack.calls.operations == [*FOLLOW, "delete_item", *READ, "put_item"]
 
 
-def test_what_was_told_is_thrown_away_in_one_batch(stack: Stack, time: Time) -> None:
+def test_delivered_mailbox_entries_are_removed_in_one_batch(stack: Stack, time: Time) -> None:
     task_ids = followed(stack, 3)
     stack.listen(task_ids)
     push = Push(clock=time.read)
@@ -243,7 +245,7 @@ def test_what_was_told_is_thrown_away_in_one_batch(stack: Stack, time: Time) -> 
     assert stack.calls.operations == expected
 
 
-def test_a_listen_to_tasks_that_are_over_leaves_no_mailbox(stack: Stack, time: Time) -> None:
+def test_a_subscription_to_ended_tasks_leaves_no_mailbox(stack: Stack, time: Time) -> None:
     task_ids = followed(stack, 3)
     for task_id in task_ids:
         stack.deployment.task_table.complete(task_id, {"content": []}, time.now)
@@ -252,7 +254,7 @@ def test_a_listen_to_tasks_that_are_over_leaves_no_mailbox(stack: Stack, time: T
     assert "put_item" not in stack.calls.operations
 
 
-def test_a_quiet_moment_of_a_listen_is_one_query(stack: Stack, time: Time) -> None:
+def test_a_quiet_moment_of_a_subscription_is_one_query(stack: Stack, time: Time) -> None:
     """At most ten in a second, and one in a second after the first three; half the price of
     a consistent one."""
     stack.way = Streamed(time, remaining_ms=10_000 + 15_000)
@@ -264,7 +266,7 @@ def test_a_quiet_moment_of_a_listen_is_one_query(stack: Stack, time: Time) -> No
     assert len(time.waits) < 6 + 15
 
 
-def test_a_listen_to_nothing_calls_nothing(stack: Stack) -> None:
+def test_a_subscription_to_no_task_calls_nothing(stack: Stack) -> None:
     stack.listen(None)
     stack.listen([])
     assert stack.calls.made == []

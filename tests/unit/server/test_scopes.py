@@ -15,7 +15,6 @@ from typing import Any, Final
 import pytest
 
 from mcp_tasks.environment import Auth
-from mcp_tasks.protocol.www_authenticate import bearer_challenge
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server.caller import Caller, caller_of
 from mcp_tasks.server.http.api_gateway import from_api_gateway
@@ -315,24 +314,3 @@ def test_tasks_are_the_principals_that_the_token_names(server: Guarded) -> None:
     for other in ("i|bob", "i|alic", "j|alice", "anonymous"):
         server.stack.way = As({"principal": other, "scopes": "tasks:use count:up"})
         assert server.stack.post("tasks/get", {"taskId": task_id}).code == PARAMS
-
-
-# the challenge
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ((), 'Bearer resource_metadata="m"'),
-        ((["a", "b"],), 'Bearer scope="a b", resource_metadata="m"'),
-        (([], "invalid_token"), 'Bearer error="invalid_token", resource_metadata="m"'),
-        (
-            (["a"], "invalid_token", "It has expired"),
-            'Bearer error="invalid_token", error_description="It has expired", scope="a", '
-            'resource_metadata="m"',
-        ),
-    ],
-)
-def test_a_challenge_says_what_to_bring(arguments: tuple[Any, ...], text: str) -> None:
-    """RFC 6750, section 3: no error for a request that brought no token."""
-    assert bearer_challenge("m", *arguments) == text

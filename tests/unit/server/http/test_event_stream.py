@@ -105,7 +105,7 @@ def test_a_client_that_does_not_take_events_gets_the_result_alone(
 
 
 def test_an_error_after_notifications_keeps_the_status_that_was_sent(server: Stack) -> None:
-    """By then, a carrier that streams has sent it."""
+    """By then, a streamed channel has sent it."""
     answer = noisy(server, HEARD, fail="hunter2")
     assert (answer.status, answer.code) == (200, -32603)
     assert answer.headers == EVENTS
@@ -199,7 +199,7 @@ def test_a_batch_comes_after_the_notifications_of_all(server: Stack) -> None:
     assert [message["id"] for message in answer.batch or []] == ["one", "two"]
 
 
-def test_a_carrier_that_streams_gets_each_notification_as_it_happens(server: Stack) -> None:
+def test_a_streamed_channel_gets_each_notification_as_it_happens(server: Stack) -> None:
     params = {"name": "noisy", "_meta": {**meta(), **HEARD}}
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     headers = {name: [value] for name, value in mirrored("tools/call", params).items()}

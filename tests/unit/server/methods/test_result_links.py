@@ -85,7 +85,7 @@ def test_a_task_without_a_stored_result_is_as_it_is(
 
 
 @each_filling
-def test_a_result_comes_whole_to_the_last_byte_that_is_carried(
+def test_a_result_of_max_bytes_is_returned_whole(
     results: ResultLinks, payloads: PayloadStore, letter: str
 ) -> None:
     most = 50_000
@@ -94,7 +94,7 @@ def test_a_result_comes_whole_to_the_last_byte_that_is_carried(
     assert link_in(results.with_result(stored(payloads, larger), NOW, most).result)
 
 
-def test_what_a_worker_stored_in_utf8_is_measured_as_it_is_carried(
+def test_a_result_stored_in_utf8_is_measured_as_it_is_returned(
     results: ResultLinks, payloads: PayloadStore
 ) -> None:
     """Two bytes in S3 are seven in an answer."""
@@ -175,14 +175,14 @@ def gone() -> Task:
     return a_task(status=Status.COMPLETED, reconcile_at=None, result_payload=payload)
 
 
-def test_a_result_that_is_gone_is_said_to_be(results: ResultLinks) -> None:
+def test_a_missing_result_is_reported_in_the_result(results: ResultLinks) -> None:
     """By a result: the task has ended, and nothing else that is asked for is to fail for it."""
     task = results.with_result(gone(), NOW)
     assert (task.status, task.result) == (Status.COMPLETED, GONE)
 
 
 @pytest.mark.usefixtures("payloads")
-def test_a_busy_s3_is_not_taken_for_a_result_that_is_gone(results: ResultLinks, aws: Calls) -> None:
+def test_a_busy_s3_is_not_taken_for_a_missing_result(results: ResultLinks, aws: Calls) -> None:
     aws.instead["get_object"] = refusing("s3", "SlowDown")
     with pytest.raises(ClientError, match="SlowDown"):
         results.with_result(gone(), NOW)
@@ -236,7 +236,7 @@ def test_a_poll_of_a_stored_result_is_a_read_of_each(stack: Stack) -> None:
 
 
 @pytest.mark.usefixtures("payloads")
-def test_a_poll_of_a_result_that_is_gone_is_no_error_of_the_poll(stack: Stack) -> None:
+def test_a_poll_of_a_missing_result_is_no_error_of_the_poll(stack: Stack) -> None:
     """Not one that may be repeated, and not "Task not found": there is such a task."""
     task_id = completed(stack, [1])
     stack.calls.instead["get_object"] = refusing("s3", "NoSuchKey")

@@ -44,7 +44,7 @@ def test_a_stored_result_is_left_out_of_a_change() -> None:
     assert PAYLOAD.key not in change.detail()
 
 
-def test_a_stored_result_that_was_loaded_is_told() -> None:
+def test_a_stored_result_that_was_loaded_is_sent() -> None:
     task = a_task(**COMPLETED, result_payload=PAYLOAD, result=RESULT)
     change = change_to(task, NOW, detailed_task)
     assert change.left_out == ()
@@ -115,7 +115,7 @@ def whole(result: dict[str, Any]) -> dict[str, Any]:
     return {"resultType": "complete", **result}
 
 
-def test_an_end_that_is_heard_of_has_its_result(listened: Listened) -> None:
+def test_a_delivered_end_has_its_result(listened: Listened) -> None:
     """It comes with the notification; nobody has to ask for it."""
     task_id = listened.task()
     listened.time.meanwhile.append(lambda: listened.end(task_id))
@@ -123,7 +123,7 @@ def test_an_end_that_is_heard_of_has_its_result(listened: Listened) -> None:
     assert listened.heard(answer) == {task_id: whole(RESULT)}
 
 
-def test_an_end_that_came_before_the_listen_has_its_result(listened: Listened) -> None:
+def test_an_end_before_the_subscription_has_its_result(listened: Listened) -> None:
     task_id = listened.task()
     listened.end(task_id)
     assert listened.heard(listened.stack.listen([task_id])) == {task_id: whole(RESULT)}
@@ -138,7 +138,7 @@ def test_a_result_that_is_too_large_among_others_is_a_link(listened: Listened) -
     assert link_in(heard[large]) is not None
 
 
-def test_a_listen_to_many_large_results_ends_when_it_is_full(listened: Listened) -> None:
+def test_a_subscription_with_many_large_results_ends_when_it_is_full(listened: Listened) -> None:
     """Lambda carries 6 MB; the client listens again, and hears of the rest."""
     task_ids = [listened.task() for _ in range(4)]
     for task_id in task_ids:
@@ -149,7 +149,7 @@ def test_a_listen_to_many_large_results_ends_when_it_is_full(listened: Listened)
     assert found.keys() == set(task_ids)
 
 
-def test_no_more_results_are_loaded_than_are_told(listened: Listened) -> None:
+def test_no_more_results_are_loaded_than_are_sent(listened: Listened) -> None:
     """A hundred of two megabytes would not fit into the function."""
     task_ids = [listened.task() for _ in range(6)]
     for task_id in task_ids:
@@ -159,7 +159,7 @@ def test_no_more_results_are_loaded_than_are_told(listened: Listened) -> None:
     assert listened.stack.calls.operations.count("get_object") == len(told)
 
 
-def test_a_result_that_is_gone_ends_no_listen(listened: Listened) -> None:
+def test_a_missing_result_ends_no_subscription(listened: Listened) -> None:
     """The other tasks have nothing to do with it."""
     lost, well = listened.task(), listened.task()
     gone = PayloadPointer(f"{payload_prefix('count', lost)}/{'0' * 32}", 0, 9)
@@ -169,7 +169,7 @@ def test_a_result_that_is_gone_ends_no_listen(listened: Listened) -> None:
     assert heard == {lost: whole(GONE), well: whole(RESULT)}
 
 
-def test_a_busy_s3_holds_a_listen_up_for_a_moment(listened: Listened) -> None:
+def test_a_busy_s3_delays_a_subscription(listened: Listened) -> None:
     """What could not be read is told a little later."""
     task_id = listened.task()
     listened.end(task_id)
@@ -179,7 +179,7 @@ def test_a_busy_s3_holds_a_listen_up_for_a_moment(listened: Listened) -> None:
     assert listened.time.waits
 
 
-def test_a_busy_s3_does_not_end_a_listen_that_goes_on(listened: Listened) -> None:
+def test_a_busy_s3_does_not_end_a_streamed_subscription(listened: Listened) -> None:
     """What it would tell once more was told before."""
     done, open_ = listened.task(), listened.task()
     listened.end(done)

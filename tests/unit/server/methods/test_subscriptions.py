@@ -87,7 +87,7 @@ def live(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Listening:
 
 @pytest.fixture(params=["buffered", "streamed"])
 def each(live: Listening, request: pytest.FixtureRequest) -> Listening:
-    """A server in each of the two carriers."""
+    """A server with each of the two response channels."""
     if request.param == "streamed":
         live.stack.way = live.streamed
     return live

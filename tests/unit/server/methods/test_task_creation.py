@@ -126,7 +126,7 @@ each_no_start = pytest.mark.parametrize(("error", "late"), NO_START.values(), id
 
 @each_call
 @each_no_start
-def test_a_task_that_there_is_no_room_for_is_acknowledged_and_started_by_the_sweeper(
+def test_a_task_whose_start_is_throttled_is_acknowledged_and_started_by_the_sweeper(
     busy: Busy, error: Callable[[], Any], late: bool, options: dict[str, Any]
 ) -> None:
     """Once, whether the first start arrived or not."""
@@ -139,7 +139,7 @@ def test_a_task_that_there_is_no_room_for_is_acknowledged_and_started_by_the_swe
 
 
 @each_no_start
-def test_a_task_that_there_is_no_room_for_is_acknowledged_and_started_by_a_poll(
+def test_a_task_whose_start_is_throttled_is_acknowledged_and_started_by_a_poll(
     busy: Busy, error: Callable[[], Any], late: bool
 ) -> None:
     with busy.fault("start_execution", error, late=late):
@@ -178,7 +178,7 @@ def test_a_task_whose_row_cannot_be_written_is_refused_and_leaves_nothing(
 def test_a_call_that_was_refused_may_be_repeated_at_once(
     busy: Busy, options: dict[str, Any]
 ) -> None:
-    """Its place and its key are free: nothing was left behind that would be in its way."""
+    """Its quota and its key are free."""
     busy.limit(max_open_tasks=1)
     with busy.fault("put_item", THROTTLED, table=TABLE):
         assert busy.call(**options).status == 503
@@ -207,9 +207,9 @@ def test_a_row_that_was_written_all_the_same_is_acknowledged(
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["not written", "written"])
-def test_a_row_that_nothing_is_known_of_keeps_its_key(busy: Busy, late: bool) -> None:
-    """If it was written, it runs; whoever repeats the call with its key gets that task, and never
-    a second one."""
+def test_a_row_that_may_be_written_keeps_its_key(busy: Busy, late: bool) -> None:
+    """If it was written, it runs: a repeated call with the key gets that task, and never a second
+    one."""
     lost = raising(ReadTimeoutError(endpoint_url=URL))
     with (
         busy.fault("put_item", lost, table=TABLE, late=late),
@@ -235,7 +235,7 @@ def test_a_row_that_may_still_arrive_keeps_its_key(busy: Busy) -> None:
     assert [item for item in keys if "call" in item]
 
 
-def test_a_row_that_nothing_is_known_of_keeps_its_place(busy: Busy) -> None:
+def test_a_row_that_may_be_written_keeps_its_quota(busy: Busy) -> None:
     """A caller that has a task which runs has one task fewer."""
     lost = raising(ReadTimeoutError(endpoint_url=URL))
     busy.limit(max_open_tasks=1)
@@ -263,7 +263,7 @@ def test_a_row_that_was_refused_for_good_is_an_error_of_the_server(busy: Busy) -
 
 @each_call
 @pytest.mark.parametrize("error", PASSING.values(), ids=PASSING)
-def test_a_task_that_gets_no_place_is_refused_and_leaves_nothing(
+def test_a_task_that_gets_no_quota_is_refused_and_leaves_nothing(
     busy: Busy, error: Callable[[], Any], options: dict[str, Any]
 ) -> None:
     with busy.fault("update_item", error, table=CALLERS):
@@ -274,10 +274,10 @@ def test_a_task_that_gets_no_place_is_refused_and_leaves_nothing(
 
 
 @each_call
-def test_a_place_that_was_taken_all_the_same_is_given_back(
+def test_a_quota_that_was_acquired_without_an_answer_is_released(
     busy: Busy, options: dict[str, Any]
 ) -> None:
-    """Or is free again after a minute, when that fails, too."""
+    """When the release fails, too, it is free again after a minute."""
     faults = iter([raising(ReadTimeoutError(endpoint_url=URL))])
     with busy.fault("update_item", lambda: next(faults, dict)(), table=CALLERS, late=True):
         answer = busy.call(**options)
@@ -292,7 +292,7 @@ def test_a_key_that_cannot_be_claimed_is_no_task(busy: Busy) -> None:
     busy.assert_nothing_left()
 
 
-def test_a_key_that_was_claimed_all_the_same_is_free(busy: Busy) -> None:
+def test_a_key_that_was_claimed_without_an_answer_is_free(busy: Busy) -> None:
     """Or else it is after a minute, when nobody has made its task."""
     lost = raising(ReadTimeoutError(endpoint_url=URL))
     with busy.fault("put_item", lost, table=CALLERS, late=True):
@@ -335,7 +335,7 @@ def test_a_request_to_a_busy_table_may_be_repeated(
     assert busy.stack.post(method, params, **SIGNED).status == 200
 
 
-def test_what_is_not_for_want_of_room_is_not_called_busy(busy: Busy) -> None:
+def test_an_error_that_is_not_transient_is_not_called_busy(busy: Busy) -> None:
     """A client that repeats it for ever helps nobody."""
     task_id = busy.call().result["taskId"]
     with busy.fault("get_item", refusing("dynamodb", "AccessDeniedException"), table=TABLE):

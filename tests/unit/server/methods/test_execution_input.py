@@ -49,9 +49,7 @@ def places() -> list[str]:
     return [task_id for item in items if "open" in item for task_id in item["open"]["M"]]
 
 
-def test_a_functions_large_arguments_reach_its_worker_whole(
-    stack: Stack, payloads: PayloadStore
-) -> None:
+def test_a_functions_large_arguments_reach_its_worker(stack: Stack, payloads: PayloadStore) -> None:
     arguments = {"title": "few", "rows": [LARGE, "small"], "story": LARGE}
     task_id = stack.created("anything", {**arguments, "story": "a"})
     found = input_of(stack, task_id)
@@ -62,9 +60,7 @@ def test_a_functions_large_arguments_reach_its_worker_whole(
     assert whole["arguments"] == {**arguments, "story": "a"}
 
 
-def test_a_workflows_large_arguments_reach_its_steps_whole(
-    stack: Stack, payloads: PayloadStore
-) -> None:
+def test_a_workflows_large_arguments_reach_its_steps(stack: Stack, payloads: PayloadStore) -> None:
     task_id = stack.created("review", {"text": LARGE})
     found = input_of(stack, task_id)
     assert found.keys() == {"text", "_meta"}
@@ -72,7 +68,7 @@ def test_a_workflows_large_arguments_reach_its_steps_whole(
     assert payloads.resolve(found, payload_prefix("review", task_id))["text"] == LARGE
 
 
-def test_what_state_machines_read_themselves_stays_in_its_place(stack: Stack) -> None:
+def test_the_members_that_state_machines_read_are_not_stored(stack: Stack) -> None:
     """Whatever else is large: `JSONPath` and JSONata see no S3."""
     arguments = {"name": "anything", "arguments": {"story": LARGE}, "_meta": TRACE}
     task_id = stack.post("tools/call", arguments).result["taskId"]
@@ -86,7 +82,7 @@ def test_what_state_machines_read_themselves_stays_in_its_place(stack: Stack) ->
     }
 
 
-def test_answers_stay_in_their_place_beside_large_arguments(stack: Stack) -> None:
+def test_answers_are_not_stored_beside_large_arguments(stack: Stack) -> None:
     """Also when they are larger: they have a limit of their own."""
     call = {"name": "book", "arguments": {"seats": 20, "name": "x" * 49_940}}
     asked = stack.post("tools/call", call)
@@ -179,7 +175,7 @@ def assert_nothing_left(stack: Stack) -> None:
 
 
 @pytest.mark.parametrize("code", ["SlowDown", "InternalError"])
-def test_arguments_that_cannot_be_stored_at_the_moment_are_refused(stack: Stack, code: str) -> None:
+def test_arguments_that_a_busy_s3_does_not_store_are_refused(stack: Stack, code: str) -> None:
     stack.calls.instead["put_object"] = refusing("s3", code)
     answer = stack.call("anything", {"story": LARGE}, headers=KEY)
     assert (answer.status, answer.code) == (503, INTERNAL)
@@ -199,7 +195,7 @@ def test_an_argument_that_looks_like_a_pointer_is_an_argument(
     assert whole["arguments"] == {"guessed": guessed, "story": LARGE}
 
 
-def test_what_needs_no_bucket_goes_on_where_there_is_none_yet(stack: Stack) -> None:
+def test_small_arguments_need_no_bucket(stack: Stack) -> None:
     """In mid-deployment: a function's code is replaced before its environment."""
     del stack.environment["PAYLOADS_BUCKET"]
     stack.serve()
