@@ -1,4 +1,4 @@
-"""The audit log: who did what to which task; and what no line of any log holds."""
+"""The audit log: who did what to which task; and what no log line may have."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Audited:
         self.text = text
 
     def lines(self) -> list[dict[str, Any]]:
-        """The audit's lines since they were last asked for: who did what, and no more."""
+        """The audit lines since the last call of this method: who did what."""
         found = [json.loads(line) for line in self.text.getvalue().splitlines()]
         self.text.truncate(0)
         self.text.seek(0)
@@ -62,13 +62,13 @@ class Audited:
         ]
 
     def create(self, **options: Any) -> str:
-        """A task of alice's, whose making is forgotten."""
+        """A task of alice's, without the audit line of its creation."""
         task_id = self.stack.created("count", {"upto": 3}, user_arn=ALICE, **options)
         self.lines()
         return task_id
 
     def question(self, task_id: str, token: str = "token") -> str:
-        """Ask alice; returns the question's key."""
+        """Ask alice a question; returns its key."""
         asked = open_ask(token, {"note": FormQuestion("A note?", FORM)})
         self.stack.deployment.task_table.ask(task_id, asked, now_ms())
         (key,) = asked.names
@@ -85,13 +85,13 @@ class Audited:
 
 
 def line(action: str, task_id: str, principal: str = ALICE, **more: Any) -> dict[str, Any]:
-    """A line, less what says which request it belongs to."""
+    """An audit line, without the members that name its request."""
     return {"action": action, "task_id": task_id, "principal": principal, **more}
 
 
 @pytest.fixture
 def audited(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Audited]:
-    """What the functions log, at their most talkative."""
+    """What the functions log at the level DEBUG."""
     text, level = io.StringIO(), LOGGER.log_level
     monkeypatch.setattr(LOGGER.registered_handler, "stream", text)
     LOGGER.setLevel(logging.DEBUG)
@@ -142,8 +142,8 @@ def test_a_read_is_a_line(audited: Audited) -> None:
 
 @pytest.mark.parametrize("action", ["read", "answer", "cancel"])
 @pytest.mark.parametrize("whose", ["somebody else's", "nobody's"])
-def test_what_is_refused_is_a_line_that_says_so(audited: Audited, action: str, whose: str) -> None:
-    """Of who tried; the same whether there is such a task or not."""
+def test_a_refused_action_is_a_line_that_says_so(audited: Audited, action: str, whose: str) -> None:
+    """The line has the principal who tried. It is the same whether the task exists or not."""
     task_id = audited.create() if whose == "somebody else's" else UNKNOWN_ID
     attempts = {
         "read": lambda: audited.stack.post("tasks/get", {"taskId": task_id}, user_arn=BOB),
@@ -155,7 +155,7 @@ def test_what_is_refused_is_a_line_that_says_so(audited: Audited, action: str, w
     assert audited.lines() == [line(action, task_id, BOB, refused=True)]
 
 
-def test_a_listen_is_a_line_for_each_task(
+def test_a_subscription_is_a_line_for_each_task(
     audited: Audited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Time().rule(monkeypatch)
@@ -172,7 +172,7 @@ def test_a_listen_is_a_line_for_each_task(
     ]
 
 
-def test_what_cannot_be_an_id_is_no_line(audited: Audited) -> None:
+def test_a_malformed_task_id_is_no_line(audited: Audited) -> None:
     for task_id in ("", "x", f"c2-{'0' * 32}", f"{UNKNOWN_ID}\n"):
         audited.stack.post("tasks/get", {"taskId": task_id}, headers={"Mcp-Name": None})
     assert audited.lines() == []
@@ -217,7 +217,7 @@ def test_a_cancel_that_comes_too_late_is_no_line(audited: Audited) -> None:
     [("SUCCEEDED", "completed"), ("FAILED", "failed"), ("ABORTED", "failed")],
 )
 def test_an_end_is_a_line(audited: Audited, execution: str, status: str) -> None:
-    """Of whose task it was; an event that is delivered twice is one end."""
+    """The line has the task's principal. An event that is delivered twice makes one line."""
     task_id = audited.create()
     for _ in range(2):
         audited.finish(task_id, execution, {"content": []})
@@ -258,7 +258,7 @@ def test_a_task_that_could_not_be_started_ends_in_a_line(audited: Audited) -> No
     [("ended", "completed"), ("refused", "failed"), ("expired", "failed")],
 )
 def test_an_end_that_was_found_is_a_line(audited: Audited, happened: str, status: str) -> None:
-    """By the sweeper or a poll; what was heard of is not found a second time."""
+    """The sweeper or a poll finds the end. An end with an event is not found again."""
     stack, states = audited.stack, States()
     states.serve(stack.calls)
     task_id = audited.create()
@@ -281,8 +281,8 @@ def test_an_end_that_was_found_is_a_line(audited: Audited, happened: str, status
 # what no line holds
 
 
-def test_nothing_of_what_is_in_a_task_is_logged(audited: Audited) -> None:
-    """No argument, result, answer, key or token; of a whole life, at the level DEBUG."""
+def test_no_content_of_a_task_is_logged(audited: Audited) -> None:
+    """No argument, result, answer, key or token of a task is logged, at the level DEBUG."""
     stack = audited.stack
     token = {"Authorization": f"Bearer {SECRET}"}
     signed: dict[str, Any] = {"user_arn": ALICE, "headers": token}
@@ -315,7 +315,7 @@ def test_nothing_of_what_is_in_a_task_is_logged(audited: Audited) -> None:
 
 
 def test_each_line_has_a_task_and_a_principal(audited: Audited) -> None:
-    """Also in a deployment without authentication, where all are one."""
+    """Also in a deployment without authentication, where there is one principal."""
     task_id = audited.stack.created("count", {"upto": 3})
     audited.stack.task(task_id)
     audited.stack.cancel(task_id)

@@ -1,4 +1,4 @@
-"""JSON Schema as the protocol wants it checked (basic/index.mdx, "JSON Schema Usage")."""
+"""Validation by JSON Schema (basic/index.mdx, "JSON Schema Usage")."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_a_dialect_that_is_not_known_is_refused(dialect: Any) -> None:
         {"enum": 5},
     ],
 )
-def test_what_is_no_schema_is_refused(schema: dict[str, Any]) -> None:
+def test_an_invalid_schema_is_refused(schema: dict[str, Any]) -> None:
     with pytest.raises(InvalidSchema):
         compile_schema(schema)
 
@@ -268,7 +268,7 @@ def refusal(schema: dict[str, Any], value: Any) -> str:
 
 
 @pytest.mark.parametrize("keyword", QUOTING)
-def test_a_message_says_where_and_not_what(keyword: str) -> None:
+def test_a_message_has_the_location_and_not_the_value(keyword: str) -> None:
     schema = {"properties": {"list": {"items": QUOTING[keyword]}}}
     message = refusal(schema, {"list": [SECRET]})
     assert message.startswith("list.0: ")
@@ -283,7 +283,7 @@ def test_a_message_quotes_nothing_of_a_container(keyword: str) -> None:
 
 
 def test_a_message_names_a_property_that_is_too_much() -> None:
-    """A misspelt argument; its name is no secret."""
+    """The name of a misspelt argument is no secret."""
     assert "colour" in refusal(
         {"properties": {}, "additionalProperties": False}, {"colour": SECRET}
     )
@@ -305,7 +305,7 @@ def test_no_message_ever_quotes_the_value(value: Any, schema: dict[str, Any]) ->
     assert MARK not in (complaint(everywhere, value) or "")
 
 
-def test_what_is_wrong_as_a_whole_goes_by_its_name() -> None:
+def test_a_violation_of_the_whole_value_goes_by_its_name() -> None:
     with pytest.raises(SchemaMismatch, match=r"^arguments: "):
         check_value(compile_schema({"type": "object"}), SECRET, "arguments")
 

@@ -15,7 +15,7 @@ KEYS: Final = "https://keys.example/all"
 
 
 class Web:
-    """What can be fetched, and how often it was. What is not there answers 404."""
+    """The documents that can be fetched, and how often each was. Any other URL answers 404."""
 
     def __init__(self) -> None:
         self.documents: dict[Any, Any] = {
@@ -34,7 +34,7 @@ class Web:
         return self.documents[url]
 
     def publish(self, *keys: Any) -> None:
-        """Let the issuer have these keys, and no others."""
+        """Publish exactly these keys."""
         self.documents[KEYS] = {"keys": list(keys)}
 
 

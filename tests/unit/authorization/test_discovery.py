@@ -46,7 +46,7 @@ def test_an_issuer_that_does_not_answer_is_asked_once(web: Web) -> None:
 
 
 @pytest.mark.parametrize("issuer", [f"{ISSUER}/", "https://LOGIN.example/tenant", "", None])
-def test_a_description_of_another_issuer_is_refused(web: Web, issuer: str | None) -> None:
+def test_metadata_of_another_issuer_is_refused(web: Web, issuer: str | None) -> None:
     """RFC 8414, section 3.3: "MUST be identical"."""
     web.documents[OPENID] = {"issuer": issuer, "jwks_uri": KEYS}
     with pytest.raises(FetchError, match="another issuer's"):
@@ -54,14 +54,14 @@ def test_a_description_of_another_issuer_is_refused(web: Web, issuer: str | None
 
 
 @pytest.mark.parametrize("described", [None, [], "text"])
-def test_so_is_what_is_no_description(web: Web, described: Any) -> None:
+def test_malformed_metadata_is_refused(web: Web, described: Any) -> None:
     web.documents[OPENID] = described
     with pytest.raises(FetchError, match="no JSON object"):
         fetch_key_set(ISSUER, web)
 
 
 @pytest.mark.parametrize("found", [None, [], {}, {"keys": None}, {"keys": {}}])
-def test_so_is_what_is_no_key_set(web: Web, found: Any) -> None:
+def test_a_malformed_key_set_is_refused(web: Web, found: Any) -> None:
     web.documents[KEYS] = found
     with pytest.raises(FetchError, match="no key set at jwks_uri"):
         fetch_key_set(ISSUER, web)
@@ -80,7 +80,7 @@ def test_so_is_what_is_no_key_set(web: Web, found: Any) -> None:
         "https://[/all",
     ],
 )
-def test_keys_come_over_https(web: Web, location: Any) -> None:
+def test_jwks_uri_has_to_be_an_https_url(web: Web, location: Any) -> None:
     web.documents[OPENID] = {"issuer": ISSUER, "jwks_uri": location}
     web.documents[location] = {"keys": []}
     with pytest.raises(FetchError, match="jwks_uri is no https URL"):
@@ -135,12 +135,12 @@ def test_an_issuer_on_this_machine_may_use_http_on_this_machine(
         "https://login.example/é",
     ],
 )
-def test_what_is_no_issuer_is_an_error_of_the_deployment(issuer: str) -> None:
+def test_an_invalid_issuer_is_an_error_of_the_deployment(issuer: str) -> None:
     """RFC 8414, section 2: https, "no query or fragment components"."""
     with pytest.raises(ValueError, match="the issuer"):
         Jwks(issuer)
 
 
 @pytest.mark.parametrize("issuer", [ISSUER, f"{ISSUER}/", "http://127.0.0.1:9", "http://localhost"])
-def test_what_may_be_an_issuer(issuer: str) -> None:
+def test_a_valid_issuer(issuer: str) -> None:
     check_issuer(issuer)

@@ -36,7 +36,7 @@ def serve() -> Iterator[Callable[..., str]]:
                 answer(self)
 
             def log_message(self, *_: Any) -> None:
-                """Nothing."""
+                """Log nothing."""
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Serving)
         server.handle_error = lambda *_: None  # type: ignore[method-assign]
@@ -85,12 +85,12 @@ def test_any_status_but_200_is_a_failure_and_no_redirect_is_followed(
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"\xff"])
-def test_what_is_no_json_is_a_failure(serve: Callable[..., str], body: bytes) -> None:
+def test_a_document_that_is_no_json_is_a_failure(serve: Callable[..., str], body: bytes) -> None:
     with pytest.raises(FetchError, match=r"^not JSON$"):
         fetch_json(serve(saying(body)))
 
 
-def test_nor_is_what_is_too_deep(serve: Callable[..., str]) -> None:
+def test_a_document_that_is_nested_too_deeply_is_a_failure(serve: Callable[..., str]) -> None:
     url = serve(saying(b"[" * 10_000))
     before = sys.getrecursionlimit()  # which other tests' libraries raise
     sys.setrecursionlimit(1000)
@@ -134,12 +134,12 @@ def test_a_slow_issuer_is_not_waited_for(
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:1", "http://127.0.0.1:99999", "http://127.0.0.1:1/a b", "https://"]
 )
-def test_nobody_there_is_a_failure(url: str) -> None:
+def test_a_refused_connection_is_a_failure(url: str) -> None:
     with pytest.raises(FetchError, match=r"^unreachable$"):
         fetch_json(url)
 
 
-def test_what_is_no_http_is_a_failure(serve: Callable[..., str]) -> None:
+def test_an_answer_that_is_no_http_is_a_failure(serve: Callable[..., str]) -> None:
     def answer(request: BaseHTTPRequestHandler) -> None:
         request.wfile.write(b"SSH-2.0-x\r\n")
 
@@ -147,12 +147,12 @@ def test_what_is_no_http_is_a_failure(serve: Callable[..., str]) -> None:
         fetch_json(serve(answer))
 
 
-def test_no_proxy_is_asked(serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_proxy_is_used(serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", serve(saying(b'"the proxy"')))
     assert fetch_json(serve(saying(b'"the issuer"'))) == "the issuer"
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(
+def test_a_certificate_without_a_trusted_authority_is_refused(
     serve: Callable[..., str], tmp_path: Path
 ) -> None:
     key = ec.generate_private_key(ec.SECP256R1())

@@ -22,7 +22,7 @@ HOUR: Final = 60 * MINUTE
 
 
 class Clock:
-    """Seconds since the epoch, as a test says."""
+    """A clock that a test sets, in seconds since the epoch."""
 
     def __init__(self) -> None:
         self.now = START
@@ -44,7 +44,7 @@ def keys(web: Web, clock: Clock) -> Jwks:
 
 
 def ids(keys: Jwks, *asked: str) -> list[str]:
-    """Those ids that have a key."""
+    """The ids that have a key."""
     return [key_id for key_id in asked if keys.with_id(key_id)]
 
 
@@ -58,7 +58,7 @@ def test_keys_are_fetched_once_an_hour(keys: Jwks, web: Web, clock: Clock) -> No
 def test_unknown_ids_fetch_at_most_once_in_half_a_minute(
     keys: Jwks, web: Web, clock: Clock
 ) -> None:
-    """A key id is the sender's to choose."""
+    """The sender of a token chooses its key id."""
     for number in range(1000):
         assert keys.with_id(f"unknown-{number}") == []
         clock.now = START + number * 0.0299
@@ -120,7 +120,9 @@ def test_a_failed_fetch_is_repeated_after_half_a_minute_while_there_are_keys(
     assert web.fetches == {OPENID: 10}
 
 
-def test_and_after_five_seconds_while_there_are_none(keys: Jwks, web: Web, clock: Clock) -> None:
+def test_a_failed_fetch_is_repeated_after_five_seconds_while_there_are_no_keys(
+    keys: Jwks, web: Web, clock: Clock
+) -> None:
     web.failure = "timeout"
     for second in range(60):
         clock.now = START + second
@@ -172,7 +174,7 @@ def short_rsa() -> dict[str, Any]:
 
 
 def private(algorithm: str) -> dict[str, Any]:
-    """A key that everybody can sign with."""
+    """A JWK with the private key in it."""
     number = private_key(algorithm, 0)
     assert isinstance(number, ec.EllipticCurvePrivateKey)
     secret = number.private_numbers().private_value.to_bytes(32, "big")

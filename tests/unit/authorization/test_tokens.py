@@ -1,4 +1,4 @@
-"""Access tokens: which are good, for whom, and for what; and that nothing of one is ever said.
+"""Access tokens: which are accepted, what they grant, and that nothing of one is logged.
 
 Sources: RFC 7519, RFC 8725, RFC 9068; authorization/index.mdx, "Token Handling".
 """
@@ -40,7 +40,7 @@ Check = Callable[..., Grant]
 
 
 class OneKey(Signer):
-    """An issuer whose only keys are what a test says."""
+    """An issuer with the keys of a test."""
 
     def __init__(self, *keys: Any) -> None:
         super().__init__(URL)
@@ -54,7 +54,7 @@ class OneKey(Signer):
 def checked_by(
     issuer: Signer, audience: str = AUDIENCE, clock: Callable[[], float] = time.time
 ) -> TokenVerifier:
-    """The check of an issuer's tokens, by keys that come without a network."""
+    """A verifier of an issuer's tokens, whose keys are read without a network."""
     keys = Jwks(issuer.url, lambda url: issuer.document(urlsplit(url).path))
     return TokenVerifier(issuer.url, audience, keys, clock)
 
@@ -86,7 +86,7 @@ def usual_depth() -> Iterator[None]:
 
 
 def refused(reason: str, check: Callable[[], Any]) -> None:
-    """Expect a refusal with a word."""
+    """Expect a refusal with this reason."""
     with pytest.raises(InvalidToken) as found:
         check()
     assert (found.value.reason, str(found.value), found.value.args) == (reason, reason, (reason,))
@@ -135,7 +135,7 @@ BAD: Final = {
 
 
 @pytest.mark.parametrize("wrong", BAD)
-def test_a_bad_token_is_refused_for_what_is_wrong_with_it(issuer: Signer, wrong: str) -> None:
+def test_a_bad_token_is_refused_with_its_reason(issuer: Signer, wrong: str) -> None:
     token = issuer.bad_tokens()[wrong]
     refused(BAD[wrong], lambda: checked_by(issuer).verify(token))
 
@@ -146,7 +146,7 @@ def test_every_bad_token_is_tested_here(issuer: Signer) -> None:
 
 @pytest.mark.parametrize("wrong", BAD)
 def test_a_refusal_holds_nothing_of_the_token(issuer: Signer, wrong: str) -> None:
-    """What Lambda prints of an error that nobody catches is its text, and its causes'."""
+    """Lambda logs the text of an uncaught error, and that of its causes."""
     token = issuer.bad_tokens()[wrong]
     with pytest.raises(InvalidToken) as found:
         checked_by(issuer).verify(token)
@@ -174,7 +174,7 @@ def test_no_key_is_looked_for_when_the_algorithm_is_not_allowed(
 def test_a_public_key_is_no_secret(
     issuer: Signer, encoding: Encoding, algorithm: str, claimed: str
 ) -> None:
-    """RFC 8725, section 2.1: the one key, taken for that of another algorithm."""
+    """RFC 8725, section 2.1: a key that is used with another algorithm than its own."""
     secret = public_bytes(private_key(algorithm, 0), encoding)
     token = issuer.mint(algorithm, header={"alg": claimed}, sign=hmac_sha256(secret))
     with pytest.raises(InvalidToken):
@@ -202,7 +202,7 @@ def test_a_key_that_names_no_algorithm_checks_all_of_its_kind(algorithm: str) ->
 
 
 def test_a_secret_among_the_keys_signs_nothing() -> None:
-    """An `oct` key in a public set is everybody's."""
+    """An `oct` key in a public set is no secret, so anybody can sign with it."""
     issuer = OneKey({"kty": "oct", "k": "c2VjcmV0", "kid": "s", "alg": "HS256"})
     token = issuer.mint(header={"alg": "HS256", "kid": "s"}, sign=hmac_sha256(b"secret"))
     refused("wrong_alg", lambda: checked_by(issuer).verify(token))
@@ -450,7 +450,7 @@ def test_the_principal_is_a_subject_or_else_a_client(
     "value", ["", "x" * 256, 7, True, ["alice"], {"a": 1}, "a\nb", "a\0", "\ud800", "a\u2028b"]
 )
 def test_a_name_is_a_short_line_of_text(check: Check, name: str, value: Any) -> None:
-    """A subject that is no good is not made up for by a client."""
+    """A client id does not replace an invalid subject."""
     claims = {"sub": None, "client_id": "machine", name: value}
     refused("invalid_sub", lambda: check(**claims))
 
@@ -460,8 +460,8 @@ def test_a_subject_of_null_is_not_made_up_for(issuer: Signer, check: Check) -> N
     refused("invalid_sub", lambda: check(payload=json.dumps(claims).encode()))
 
 
-def test_a_client_is_nobodys_subject(check: Check) -> None:
-    """Whatever a subject is called, it is not the principal of a client."""
+def test_no_subject_has_the_principal_of_a_client(check: Check) -> None:
+    """No text of a subject makes the principal of a client."""
     client = check(sub=None, client_id="machine").principal
     for subject in ("machine", "client|machine", "#client|machine", "|machine"):
         assert check(sub=subject).principal != client
@@ -491,7 +491,7 @@ def test_scopes_are_a_string_or_a_list(
     "scope", [["a b"], ["a", ""], [7], {"a": 1}, 7, True, "a\tb", 'a"', "a\\b", "é", "a\u00a0b"]
 )
 def test_a_scope_is_one_word(check: Check, scope: Any) -> None:
-    """RFC 6749, section 3.3. Joined to a line and split again, `a b` would be two scopes."""
+    """RFC 6749, section 3.3. A scope `a b` would become two when scopes are joined by spaces."""
     refused("invalid_scope", lambda: check(scope=scope))
 
 
@@ -510,7 +510,7 @@ def test_a_token_of_16_kb_is_the_largest(issuer: Signer) -> None:
 
 
 @pytest.mark.parametrize("token", ["", ".", "..", "...", "é.é.é", "\ud800", "a" * 16384, "." * 9])
-def test_whatever_is_no_token_is_refused(issuer: Signer, token: str) -> None:
+def test_any_text_that_is_no_token_is_refused(issuer: Signer, token: str) -> None:
     refused("malformed", lambda: checked_by(issuer).verify(token))
 
 

@@ -1,4 +1,4 @@
-"""The function `authorize`: from API Gateway's question to its answer, in oauth's four outcomes.
+"""The function `authorize`: an event of API Gateway, and each of the four answers to it.
 
 Sources: API Gateway developer guide, "Use API Gateway Lambda authorizers"; RFC 6750;
 authorization/index.mdx, "Access Token Usage" and "Error Handling".
@@ -119,7 +119,7 @@ def unauthorized(authorize: Authorize, event: dict[str, Any]) -> None:
     assert (type(error), error.__context__, error.__cause__) == (Exception, None, None)
 
 
-def test_a_good_token_comes_in_with_its_principal_and_its_scopes(
+def test_a_good_token_is_allowed_with_its_principal_and_its_scopes(
     authorize: Authorize, issuer: Issuer
 ) -> None:
     event = question(f"Bearer {issuer.mint(scope='base extra')}")
@@ -151,7 +151,7 @@ def test_a_bad_token_is_unauthorized(authorize: Authorize, issuer: Issuer, wrong
     unauthorized(authorize, question(f"Bearer {issuer.bad_tokens()[wrong]}"))
 
 
-def test_so_is_a_request_without_a_token(authorize: Authorize) -> None:
+def test_a_request_without_a_token_is_unauthorized(authorize: Authorize) -> None:
     unauthorized(authorize, question())
     unauthorized(authorize, sample("authorize-no-token"))
 
@@ -218,7 +218,7 @@ def test_headers_come_in_any_case_and_maybe_once(
 
 
 def test_two_authorization_headers_are_unauthorized(authorize: Authorize, issuer: Issuer) -> None:
-    """Whoever is in front may have looked at the other one."""
+    """A proxy in front may have checked the other one."""
     good = f"Bearer {issuer.mint(scope='base')}"
     unauthorized(authorize, question(good, good))
     unauthorized(authorize, question("Basic eDp5", good))
@@ -251,7 +251,7 @@ def test_another_query_does_not_matter(authorize: Authorize, issuer: Issuer) -> 
 
 
 def challenged(answer: dict[str, Any], scopes: str) -> bool:
-    """Whether the request is denied, and the client told to bring these scopes."""
+    """Whether the request is denied with a challenge for these scopes."""
     expected = (
         f'Bearer error="insufficient_scope", scope="{scopes}", resource_metadata="{METADATA}"'
     )
@@ -316,7 +316,7 @@ def test_where_the_headers_name_no_tool_the_body_decides(
 
 
 @pytest.mark.parametrize("name", ["Mcp-Name", "Mcp-Method"])
-def test_so_it_does_for_a_header_that_came_twice(
+def test_where_a_header_came_twice_the_body_decides(
     authorize: Authorize, issuer: Issuer, name: str
 ) -> None:
     event = question(f"Bearer {issuer.mint(scope='base')}", Mcp_Name=GUARDED)
@@ -364,7 +364,7 @@ def log(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> tuple[Authorize, io.StringIO]:
-    """The function, and what it and all it uses log, from the least level on."""
+    """The function, and what it and its libraries log, at the level DEBUG."""
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "DEBUG")
     text = io.StringIO()
@@ -374,7 +374,7 @@ def log(
 
 
 def lines(text: io.StringIO) -> list[dict[str, Any]]:
-    """What was logged of the decision."""
+    """The log lines about the decision."""
     return [
         {name: line.get(name) for name in ("message", "reason", "principal") if name in line}
         for line in map(json.loads, text.getvalue().splitlines())
@@ -382,7 +382,7 @@ def lines(text: io.StringIO) -> list[dict[str, Any]]:
 
 
 def test_one_line_tells_of_a_decision(log: tuple[Authorize, io.StringIO], issuer: Issuer) -> None:
-    """The principal of a good token alone: anybody can write any name into a bad one."""
+    """Only a good token's principal is logged: a bad token may have any name."""
     authorize, text = log
     authorize(question(f"Bearer {issuer.mint(scope='base')}"))
     authorize(question(f"Bearer {issuer.mint(scope='other')}"))

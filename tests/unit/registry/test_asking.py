@@ -83,7 +83,7 @@ def questions(ask: Ask, **answers: Any) -> dict[str, Question]:
 
 
 @pytest.mark.parametrize("kind", ASKS)
-def test_what_is_not_answered_ends_the_function(kind: str) -> None:
+def test_a_question_without_an_answer_ends_the_function(kind: str) -> None:
     """Even past the function's own `except Exception`."""
 
     def function(task: TaskContext) -> str:
@@ -200,7 +200,7 @@ def test_a_completion_comes_back_with_its_model_and_its_text() -> None:
         ([], ""),
     ],
 )
-def test_the_text_of_a_completion_leaves_out_what_is_none(content: Any, text: str) -> None:
+def test_the_text_of_a_completion_is_that_of_its_text_blocks(content: Any, text: str) -> None:
     assert answered(ASKS["model"], {**WRITTEN, "content": content}).text == text
 
 
@@ -308,7 +308,7 @@ def test_several_come_back_by_their_keys() -> None:
 
 
 @pytest.mark.parametrize("missing", ALL)
-def test_only_what_is_missing_is_asked_for_again(missing: str) -> None:
+def test_only_missing_answers_are_asked_for_again(missing: str) -> None:
     rest = {key: answer for key, answer in ALL.items() if key != missing}
     assert set(questions(all_at_once, **rest)) == {missing}
     assert set(questions(all_at_once, **{**ALL, missing: {"action": 5}})) == {missing}
@@ -350,7 +350,7 @@ def test_each_way_to_ask_has_a_key_unless_it_is_given_one() -> None:
 
 
 def test_a_key_is_for_one_question() -> None:
-    """The answer to the first would be taken for one to the second, which nobody was asked."""
+    """The answer to the first would be used for the second, which the client was never asked."""
     task = TaskContext(answers={"answer": {"action": "accept", "content": {"sure": True}}})
 
     class Sure(BaseModel):
@@ -365,7 +365,7 @@ def test_a_key_is_for_one_question() -> None:
 @pytest.mark.parametrize(
     "more", [{"tools": []}, {"toolChoice": {"mode": "auto"}}, {"includeContext": "allServers"}]
 )
-def test_a_model_is_not_asked_for_what_sampling_alone_does_not_declare(
+def test_sampling_with_tools_or_context_is_refused(
     more: dict[str, Any],
 ) -> None:
     """client/sampling.mdx, "Capabilities"."""

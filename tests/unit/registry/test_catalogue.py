@@ -1,4 +1,4 @@
-"""What a deployment offers: found in a folder, written to a file, read without importing it."""
+"""The catalogue: found in a folder, written to a file, and read without importing the tools."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_entries_are_ordered_by_name(catalogue: Catalogue, kind: str) -> None:
     assert list(getattr(mixed, kind)) == ["a", "b", "c"]
 
 
-def test_an_entry_knows_what_the_api_needs(catalogue: Catalogue) -> None:
+def test_an_entry_has_what_the_api_function_needs(catalogue: Catalogue) -> None:
     count = catalogue.tools["count"]
     assert (count.ttl_ms, count.poll_interval_ms) == (3_600_000, 3_000)
     assert count.timeout_ms == 60_000, "of a tool that does not say how long it takes"
@@ -76,7 +76,7 @@ def test_an_entry_knows_what_the_api_needs(catalogue: Catalogue) -> None:
     assert [parameter.header for parameter in routed.mirrored] == ["Region", "Shard", "Dry-Run"]
 
 
-def test_a_resources_entry_knows_how_long_and_for_whom_it_is_fresh(catalogue: Catalogue) -> None:
+def test_a_resources_entry_has_its_cache_time_and_scope(catalogue: Catalogue) -> None:
     handbook = catalogue.resources["docs://handbook"]
     assert (handbook.fresh_ms, handbook.cache_scope) == (60_000, "public")
     chapter = catalogue.resources["docs://chapters/{number}"]
@@ -89,7 +89,7 @@ def test_a_resources_entry_knows_how_long_and_for_whom_it_is_fresh(catalogue: Ca
         ("docs://handbook", ("docs://handbook", {})),
         ("docs://chapters/7", ("docs://chapters/{number}", {"number": "7"})),
         ("docs://letters/a%20b", ("docs://letters/{kind}", {"kind": "a b"})),
-        # A template is not a resource of that URI; it merely matches itself, as text.
+        # The template's own text is no URI of a resource, although the template matches it.
         ("docs://chapters/{number}", ("docs://chapters/{number}", {"number": "{number}"})),
         ("docs://chapters/7/8", None),
         ("docs://handbook/1", None),
@@ -143,13 +143,13 @@ def test_a_tool_that_is_not_one_any_more_is_named(tmp_path: Path) -> None:
         entry.load()
 
 
-def test_what_is_written_is_read_back(catalogue: Catalogue, tmp_path: Path) -> None:
+def test_a_written_catalogue_is_read_back(catalogue: Catalogue, tmp_path: Path) -> None:
     catalogue.write(tmp_path / FILE_NAME)
     assert contents(Catalogue.read(tmp_path / FILE_NAME)) == contents(catalogue)
 
 
 def test_the_same_tools_give_the_same_bytes(catalogue: Catalogue, tmp_path: Path) -> None:
-    """The bundle's hash decides whether a deploy changes anything."""
+    """A deploy changes a function only when the hash of its bundle differs."""
     first, second = tmp_path / "first", tmp_path / "second"
     catalogue.write(first)
     Catalogue.read(first).write(second)
@@ -178,7 +178,9 @@ def test_two_tools_of_one_name_are_refused_with_both_places(tmp_path: Path) -> N
     ("declaration", "kind"),
     [("@prompt", "prompts are named 'f'"), ("@resource('a://b')", "resources are named 'a://b'")],
 )
-def test_so_are_two_prompts_and_two_resources(tmp_path: Path, declaration: str, kind: str) -> None:
+def test_two_prompts_or_two_resources_of_one_name_are_refused(
+    tmp_path: Path, declaration: str, kind: str
+) -> None:
     text = f"from mcp_tasks import prompt, resource\n\n{declaration}\ndef f() -> str: return 'f'\n"
     with pytest.raises(ValueError, match=rf"two {kind}: in tools\.first and in tools\.second"):
         Catalogue.discover(folder(tmp_path, first=text, second=text))

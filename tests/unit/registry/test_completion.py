@@ -1,4 +1,4 @@
-"""Values to choose from (server/utilities/completion.mdx)."""
+"""Completion of arguments (server/utilities/completion.mdx)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_type_that_names_its_values_completes_to_them(parameter: str, choices:
         ("blue", []),
     ],
 )
-def test_what_begins_as_typed_comes_before_what_contains_it(
+def test_values_that_begin_with_the_typed_text_come_before_those_that_contain_it(
     typed: str, matching: list[str]
 ) -> None:
     assert values(found()["color"], typed) == matching
@@ -97,7 +97,7 @@ def test_a_declared_list_comes_before_the_types_own() -> None:
     assert values(found(color=["blue"])["color"], "") == ["blue"]
 
 
-def test_a_function_gets_what_was_typed_and_the_other_arguments() -> None:
+def test_a_completer_gets_the_typed_text_and_the_other_arguments() -> None:
     def notes(typed: str, others: Mapping[str, str]) -> list[str]:
         return [typed, *others.values()]
 
@@ -108,7 +108,7 @@ def test_a_parameter_may_be_called_as_a_method_of_pydantics() -> None:
     assert values(found(copy=["carbon"])["copy"], "c") == ["carbon"]
 
 
-def test_what_is_declared_for_no_parameter_is_refused_by_name() -> None:
+def test_a_completer_for_no_parameter_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="paint: complete has colour, tone"):
         found(tone=["a"], colour=["b"], color=["c"])
 

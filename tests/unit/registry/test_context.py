@@ -1,4 +1,4 @@
-"""What a function may do while it runs: report, log and ask."""
+"""What an author's function may do while it runs: report, log and ask."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_several_questions_are_asked_at_once() -> None:
     }
 
 
-def test_only_what_is_not_answered_is_asked() -> None:
+def test_only_questions_without_an_answer_are_asked() -> None:
     requests = {"one": AskForm("1?", Confirm), "two": AskForm("2?", Confirm)}
     with pytest.raises(InputRequired) as caught:
         TaskContext(answers={"one": YES}).ask_all(requests)
@@ -140,7 +140,7 @@ def test_a_declined_question_is_a_tool_error_that_can_be_caught(action: str) -> 
 
 
 def test_an_answer_that_breaks_a_rule_of_the_model_is_a_tool_error_without_it() -> None:
-    """The form's schema cannot show a validator's rule; the client checked what it could."""
+    """The form's schema cannot express a validator's rule, so the client could not check it."""
     with pytest.raises(ToolError) as caught:
         TaskContext(answers={"answer": accept(number=12345)}).ask("Number?", Even)
     assert "number" in str(caught.value)

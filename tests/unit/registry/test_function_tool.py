@@ -28,13 +28,13 @@ def add(a: int, b: Annotated[int, Field(description="The second")] = 1) -> int:
     return a + b
 
 
-def test_a_function_stays_what_it_is() -> None:
+def test_the_decorator_returns_the_function() -> None:
     assert tool(add) is add
     assert tool(task="optional")(add) is add
     assert add(1, 2) == 3
 
 
-def test_a_tool_is_what_its_function_says() -> None:
+def test_a_tools_definition_comes_from_its_function() -> None:
     definition = declared(add).definition()
     assert definition["name"] == "add"
     assert definition["description"] == "Add two numbers.\n\nThe second is 1 unless given."
@@ -128,7 +128,7 @@ def test_an_error_of_a_declaration_names_its_tool() -> None:
 def test_a_header_annotation_that_clients_refuse_is_refused_here(
     annotation: Any, says: str
 ) -> None:
-    """tools.mdx, "x-mcp-header": they would drop the tool without a word."""
+    """tools.mdx, "x-mcp-header": clients leave the tool out of their list, without an error."""
 
     def function(a: str) -> str:
         """Take one."""
@@ -155,7 +155,7 @@ def test_a_header_annotation_is_a_mirrored_parameter() -> None:
     ["json", "copy", "schema", "model_name", "model_config", "model_dump", "_hidden", "self"],
 )
 def test_a_parameter_may_have_any_name(name: str) -> None:
-    """Not only those that pydantic's own methods leave over."""
+    """Also names that pydantic's models use themselves."""
     namespace: dict[str, Any] = {}
     exec(f'def function({name}: int) -> int:\n    """Take one."""\n    return {name}', namespace)
     declaration = declared(namespace["function"])

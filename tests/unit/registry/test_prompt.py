@@ -42,7 +42,7 @@ class Tone(Enum):
     FIRM = "firm"
 
 
-def test_the_function_stays_what_it_is() -> None:
+def test_the_decorator_returns_the_function() -> None:
     @prompt
     def greet(name: str) -> str:
         return f"Greet {name}"
@@ -113,9 +113,7 @@ def test_a_definition_shows_all_that_was_declared() -> None:
         ([], []),
     ],
 )
-def test_what_a_function_returns_becomes_messages(
-    value: Any, expected: list[dict[str, Any]]
-) -> None:
+def test_return_values_become_messages(value: Any, expected: list[dict[str, Any]]) -> None:
     assert messages(value) == expected
 
 
@@ -131,7 +129,7 @@ def test_what_a_function_returns_becomes_messages(
         user({"type": "video", "data": "", "mimeType": "video/mp4"}),
     ],
 )
-def test_what_no_client_could_read_is_the_authors_mistake(value: Any) -> None:
+def test_a_malformed_message_is_an_error(value: Any) -> None:
     with pytest.raises(ValueError, match="message"):
         messages(value)
 

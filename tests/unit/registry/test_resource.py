@@ -43,7 +43,7 @@ def read(found: Resource, uri: str = "docs://handbook", **variables: str) -> lis
     return found.read(uri, variables, TaskContext())
 
 
-def test_the_function_stays_what_it_is() -> None:
+def test_the_decorator_returns_the_function() -> None:
     @resource("docs://{number}")
     def chapter(number: int) -> str:
         return f"Chapter {number}"
@@ -88,7 +88,7 @@ def test_a_definition_shows_all_that_was_declared() -> None:
 
 
 def test_nothing_is_cached_unless_its_author_says_so() -> None:
-    """caching.mdx: "public" only when everybody reads the same."""
+    """caching.mdx: "public" only when all callers read the same."""
     found = fixed("text")
     assert (found.fresh_for, found.cache_scope) == (timedelta(0), "private")
 
@@ -123,7 +123,7 @@ class Person(BaseModel):
         (None, {}, {"mimeType": JSON, "text": "null"}),
     ],
 )
-def test_what_a_function_returns_becomes_contents(
+def test_return_values_become_contents(
     value: Any, options: dict[str, Any], contents: dict[str, Any]
 ) -> None:
     assert read(fixed(value, **options)) == [{"uri": "docs://handbook", **contents}]
@@ -138,7 +138,7 @@ def test_a_function_may_return_several_contents_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), {"a": float("inf")}])
-def test_what_is_not_json_is_not_read(value: Any) -> None:
+def test_a_value_that_is_not_json_is_an_error(value: Any) -> None:
     with pytest.raises(ValueError, match="JSON"):
         read(fixed(value))
 

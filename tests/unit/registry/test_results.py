@@ -86,7 +86,7 @@ def test_content_of_ones_own_stands_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("declared", [ADAPTER, WrittenSchema(WRITTEN_SCHEMA)])
-def test_content_of_ones_own_keeps_what_the_output_schema_promises(declared: Any) -> None:
+def test_a_tool_result_has_to_fit_the_output_schema(declared: Any) -> None:
     """tools.mdx, "Output Schema": servers MUST provide structured results that conform to it."""
     good = ToolResult([IMAGE], structured_content=WRITTEN)
     assert returned(good, declared) == {"content": [IMAGE], "structuredContent": WRITTEN}
@@ -211,7 +211,7 @@ def test_an_untyped_text_is_text_and_nothing_is_nothing() -> None:
     ids=["another type", "no text", "no data", "isError as text", "a resultType of its own"],
 )
 def test_an_output_that_only_looks_like_a_result_is_sent_as_a_valid_one(output: Any) -> None:
-    """A workflow knows nothing of MCP; clients must be able to read what it returns."""
+    """A workflow's output may have any shape; clients have to be able to read the result."""
     checked(workflow_output(output, None))
 
 
@@ -219,6 +219,6 @@ def test_an_output_that_only_looks_like_a_result_is_sent_as_a_valid_one(output: 
     "value", [float("nan"), {"at": object()}, [{1, 2}]], ids=["nan", "an object", "a set"]
 )
 def test_content_of_ones_own_is_json(value: Any) -> None:
-    """Nothing else could be sent; the tool is told, and not the client's parser."""
+    """The error is the tool's, instead of one in the client's parser."""
     with pytest.raises((ValueError, TypeError)):
         ToolResult([{"type": "text", "text": "a"}], value).as_result()

@@ -167,7 +167,7 @@ def test_arguments_become_the_functions_types() -> None:
     ],
 )
 def test_checks_are_as_strict_as_the_schema(field: str, value: Any) -> None:
-    """ "5" is no integer; and what is refused here, the schema refuses as well."""
+    """ "5" is no integer. The JSON Schema refuses the same arguments."""
     arguments = {**GOOD, field: value}
     with pytest.raises(InvalidArguments) as caught:
         validate_arguments(MODEL, arguments)
@@ -176,7 +176,7 @@ def test_checks_are_as_strict_as_the_schema(field: str, value: Any) -> None:
         assert not Draft202012Validator(object_schema(MODEL)).is_valid(arguments)
 
 
-def test_what_the_schema_accepts_is_accepted() -> None:
+def test_arguments_that_fit_the_schema_are_accepted() -> None:
     arguments = {**GOOD, "number": 1}
     Draft202012Validator(object_schema(MODEL)).validate(arguments)
     assert validate_arguments(MODEL, arguments)["number"] == 1
@@ -233,7 +233,7 @@ def test_a_parameter_that_json_cannot_carry_is_named(function: Any, says: str) -
         parameters_model(function, Context)
 
 
-def test_a_closed_model_refuses_what_it_does_not_name() -> None:
+def test_forbid_extra_refuses_fields_that_the_model_does_not_define() -> None:
     model = forbid_extra(Inner)
     assert model.__name__ == "Inner"
     assert model(title="x").model_dump() == {"title": "x"}
@@ -333,7 +333,7 @@ def test_a_field_that_a_form_cannot_show_is_named(annotation: Any) -> None:
 
 @pytest.mark.parametrize("annotation", [UUID, time, timedelta, Path, bytes], ids=str)
 def test_a_format_that_clients_do_not_know_is_refused_or_left_out(annotation: Any) -> None:
-    """StringSchema knows email, uri, date and date-time; a client refuses the whole form else."""
+    """StringSchema knows email, uri, date and date-time. A client refuses other formats."""
     try:
         schema = requested_schema(form_of(annotation))
     except ValueError as error:

@@ -60,7 +60,7 @@ def test_arguments_are_checked_by_the_written_schema_and_passed_as_one() -> None
         ({"count": "s3cret"}, "count"),
     ],
 )
-def test_what_breaks_the_written_schema_is_named_without_its_value(
+def test_a_violation_of_the_written_schema_is_named_without_its_value(
     arguments: dict[str, Any], named: str
 ) -> None:
     declaration = declared(order, input_schema=WRITTEN)
@@ -123,7 +123,7 @@ def test_icons_and_meta_are_shown() -> None:
 
 
 def test_an_argument_called_meta_is_refused() -> None:
-    """The input of an execution has this name for what is not an argument."""
+    """An execution's input has this name for members that are no arguments."""
     schema = {"type": "object", "properties": {"_meta": {}}}
     with pytest.raises(ValueError, match="_meta"):
         declared(order, input_schema=schema)

@@ -1,4 +1,4 @@
-"""URI templates, read backwards (RFC 6570, levels 1 and 2)."""
+"""URI templates, and the URIs that match them (RFC 6570, levels 1 and 2)."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_template_that_cannot_be_read_backwards_is_refused(template: str, reas
     [("x://{a}-{b}-{c}/raw", "-"), ("x://{+a}/{+b}/{+c}/raw", "/"), ("x://{a}.{+b}.{c}.gz", ".")],
 )
 def test_no_uri_takes_long_to_match(template: str, between: str) -> None:
-    """It comes from outside; the limit is generous, and what backtracks takes ten times as long."""
+    """A client chooses the URI. The limit is generous: backtracking takes ten times as long."""
     found = UriTemplate(template)
     start = time.process_time()
     assert found.match("x://" + between * (MAX_URI_CHARACTERS - 4)) is None
@@ -107,7 +107,7 @@ def test_no_uri_takes_long_to_match(template: str, between: str) -> None:
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
-def test_what_a_client_expands_comes_back(name: str, path: str) -> None:
+def test_the_variables_of_an_expanded_template_are_recovered(name: str, path: str) -> None:
     """A client percent-encodes what it puts in: all but the unreserved for `{name}`, and leaves
     the reserved as they are for `{+path}` (RFC 6570, section 3.2.1).
     """
@@ -118,7 +118,7 @@ def test_what_a_client_expands_comes_back(name: str, path: str) -> None:
 
 
 @given(st.text())
-def test_whatever_matches_was_written_in_the_template(uri: str) -> None:
+def test_a_variable_ends_at_the_first_occurrence_of_the_text_behind_it(uri: str) -> None:
     template = UriTemplate("a:{x}b{+y}c")
     found = template.match(f"a:{uri}c")
     assert (found is not None) == (

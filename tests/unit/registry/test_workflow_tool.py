@@ -33,7 +33,7 @@ def test_a_workflow_always_runs_as_a_task() -> None:
     assert a_workflow().task_support == "required"
 
 
-def test_a_workflow_is_what_its_declaration_says() -> None:
+def test_a_workflows_definition_comes_from_its_declaration() -> None:
     flow = a_workflow(
         title="Flow", description="\n    Two\n    lines.\n    ", result=int, steps=[step]
     )
@@ -50,7 +50,7 @@ def test_a_misspelt_argument_of_a_workflow_is_an_error() -> None:
         a_workflow().check_arguments({"a": 1, "b": 2})
 
 
-def test_a_model_that_says_what_it_takes_is_left_alone() -> None:
+def test_a_model_that_allows_other_fields_still_does() -> None:
     class Open(BaseModel):
         model_config = ConfigDict(extra="allow")
         a: int
@@ -76,7 +76,7 @@ def test_a_step_converts_its_input_and_its_output() -> None:
         ({"description": ""}, "docstring"),
         ({"name": "a b"}, "A-Z"),
         ({"definition": None, "state_machine_arn": "own"}, "ARN"),
-        # Its executions and its events bear the unqualified ARN: they would never be the task's.
+        # Executions and events have the ARN without a version, which would differ from the task's.
         ({"definition": None, "state_machine_arn": f"{ARN}:PROD"}, "ARN"),
     ],
 )
