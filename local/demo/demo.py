@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,12 +33,22 @@ class Demo:
     screen: Screen
     ask: bool
     """Whether the person at the terminal answers the tools' questions. Else the demo does."""
-    airports_csv: str = field(default_factory=lambda: AIRPORTS.read_text(encoding="utf-8"))
     task_line: TaskLine = field(init=False)
     """Shows the task of the current check and answers its questions. Each check has a new one."""
     slow_task: CreateTaskResult | None = None
     """The task that exceeds its time, started by an early check for the last one."""
     connected: bool = False
+    offered: frozenset[str] = frozenset()
+    """The names of the server's tools and prompts, which the first check lists."""
+
+    @cached_property
+    def airports_csv(self) -> str:
+        """The file that `profile_dataset` profiles."""
+        return AIRPORTS.read_text(encoding="utf-8")
+
+    def missing(self, check: Check) -> list[str]:
+        """The samples that a check needs and the server does not offer."""
+        return [name for name in check.needs if name not in self.offered]
 
     def new_client(self) -> Client:
         """A client that declares the tasks extension, shows task states and answers questions."""
@@ -58,6 +69,8 @@ class Check:
 
     title: str
     run: Callable[[Demo, Client], Awaitable[None]]
+    needs: tuple[str, ...] = ()
+    """The sample tools and prompts that it calls. Without one of them, the check is skipped."""
 
 
 async def start_task(client: Client, tool: str, arguments: dict[str, Any]) -> CreateTaskResult:

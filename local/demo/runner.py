@@ -34,12 +34,14 @@ async def run(url: str, streaming_url: str, *, ask: bool) -> int:
     for number, check in enumerate(CHECKS, start=1):
         screen.heading(f"{number}  {check.title}")
         screen.say(" ".join((check.run.__doc__ or "").split()), "dim")
-        outcomes.append(outcome := await run_check(demo, check))
+        outcomes.append(outcome := await outcome_of(demo, check))
         if not demo.connected:
             screen.say(f"{screen.bad} No MCP server answers at {url}: {outcome.problem}", "red")
             screen.line()
             screen.say("Is it up? `make up` starts it here and writes its URL to .local/endpoint.")
             return 1
+        if outcome.skipped is not None:
+            screen.say(f"skipped: {outcome.skipped}", "yellow")
         if outcome.problem is not None:
             screen.say(f"{screen.bad} {outcome.problem}", "red")
     screen.summary(outcomes, time.monotonic() - begun)
@@ -55,6 +57,14 @@ def show_introduction(demo: Demo, asked_to_ask: bool) -> None:
         screen.line("--ask needs a terminal; the demo answers the tools' questions", "yellow")
     elif not asked_to_ask and screen.is_terminal:
         screen.line("The demo answers the tools' questions; --ask lets you answer them", "dim")
+
+
+async def outcome_of(demo: Demo, check: Check) -> Outcome:
+    """Run one check, or skip it when the server does not have the samples that it needs."""
+    if missing := demo.missing(check):
+        reason = f"the server has no {', '.join(missing)}"
+        return Outcome(check.title, None, 0, skipped=reason)
+    return await run_check(demo, check)
 
 
 async def run_check(demo: Demo, check: Check) -> Outcome:

@@ -18,11 +18,13 @@ STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": 
 
 @dataclass
 class Outcome:
-    """How a check ended: `problem` is None when it passed."""
+    """How a check ended: `problem` is None when it passed, and when it was skipped."""
 
     title: str
     problem: str | None
     seconds: float
+    skipped: str | None = None
+    """Why it did not run; None when it did."""
 
 
 class Screen:
@@ -83,16 +85,23 @@ class Screen:
         """Write how each check ended, and how many passed."""
         self.heading("Summary")
         for outcome in outcomes:
+            if outcome.skipped is not None:
+                word = self.paint("skipped", "yellow")
+                self.line(f"   - {outcome.title:<40} {word} {outcome.skipped}")
+                continue
             passed = outcome.problem is None
             mark = self.paint(self.ok, "green") if passed else self.paint(self.bad, "red")
             result = self.paint("ok    ", "green") if passed else self.paint("failed", "red")
             self.line(f"   {mark} {outcome.title:<40} {result} {outcome.seconds:6.1f} s")
             if outcome.problem is not None:
                 self.say(outcome.problem, "red", indent=7)
-        number = sum(outcome.problem is None for outcome in outcomes)
+        run = [outcome for outcome in outcomes if outcome.skipped is None]
+        number, skipped = sum(outcome.problem is None for outcome in run), len(outcomes) - len(run)
         self.line()
-        text = f"{number} of {len(outcomes)} checks passed, in {seconds:.1f} s"
-        self.say(text, "bold", "green" if number == len(outcomes) else "red")
+        text = f"{number} of {len(run)} checks passed, in {seconds:.1f} s"
+        if skipped:
+            text += f"; {skipped} skipped, whose sample tools the server does not have"
+        self.say(text, "bold", "green" if number == len(run) else "red")
 
 
 def cut(text: str, width: int) -> str:

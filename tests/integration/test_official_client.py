@@ -50,8 +50,8 @@ def test_a_failed_task_is_an_exception_with_its_code(stack: LocalStack) -> None:
         asyncio.run(run())
 
 
-def test_all_checks_of_the_demo_pass(stack: LocalStack) -> None:
-    """Every check of `make demo`, against this stack."""
+def test_the_demo_skips_checks_whose_sample_tools_are_not_there(stack: LocalStack) -> None:
+    """A fork has removed them. What is left of `make demo` passes."""
     done = subprocess.run(
         [sys.executable, "-m", "local.demo", stack.url],
         cwd=ROOT,
@@ -62,3 +62,5 @@ def test_all_checks_of_the_demo_pass(stack: LocalStack) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "skipped: the server has no simulate_savings" in done.stdout
+    assert "2 of 2 checks passed" in done.stdout
