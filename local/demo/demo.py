@@ -38,8 +38,8 @@ class Demo:
     slow_task: CreateTaskResult | None = None
     """The task that exceeds its time, started by an early check for the last one."""
     connected: bool = False
-    offered: frozenset[str] = frozenset()
-    """The names of the server's tools and prompts, which the first check lists."""
+    offered: frozenset[str] | None = None
+    """The names of the server's tools and prompts, once the first check has listed them."""
 
     @cached_property
     def airports_csv(self) -> str:
@@ -48,6 +48,8 @@ class Demo:
 
     def missing(self, check: Check) -> list[str]:
         """The samples that a check needs and the server does not offer."""
+        if self.offered is None:
+            return []
         return [name for name in check.needs if name not in self.offered]
 
     def new_client(self) -> Client:

@@ -56,7 +56,7 @@ async def answer_within_the_request(demo: Demo, client: Client) -> None:
     expect("the task's statuses", demo.task_line.statuses, [])
     expect("isError", result.is_error, False)
     expect("the text", text_of(result), "Hello, Ada!")
-    if "simulate_savings" in demo.offered:
+    if "simulate_savings" in (demo.offered or ()):
         # The last check needs this task. It runs in the background: nobody has to wait for it.
         demo.slow_task = await start_slow_task(client)
         demo.screen.say(
@@ -122,9 +122,8 @@ async def connect_an_older_client(demo: Demo, client: Client) -> None:
         demo.screen.say(f"revision {older.protocol_version}")
         expect("the revision", older.protocol_version, OLDER_REVISION)
         tools = {tool.name: tool for tool in (await older.list_tools()).tools}
-        expect(
-            "tools that the demo's own client did not list", sorted(tools.keys() - demo.offered), []
-        )
+        unknown = tools.keys() - (demo.offered or tools.keys())
+        expect("tools that the first client was not shown", sorted(unknown), [])
         demo.screen.say(f"{len(tools)} tools")
         if "greet" in tools:
             result = await older.call_tool("greet", {"name": "Grace"})
