@@ -15,7 +15,7 @@ from mcp_tasks.registry.tool import MAX_LAMBDA_TIMEOUT, Tool
 from mcp_tasks.registry.workflow_tool import WorkflowTool
 from mcp_tasks.tasks.questions import MAX_ANSWERS
 from mcp_tasks.workflows.retry import TRANSIENT_ERROR
-from mcp_tasks.workflows.steps import STEP_ROOM
+from mcp_tasks.workflows.step_payloads import MAX_STEP_OUTPUT_BYTES
 
 ASK: Final = "ask"
 WORKER: Final = "worker"
@@ -64,7 +64,7 @@ LEAST_ROOM: Final = 500
 _PLACEHOLDER: Final = re.compile(r"\$\{(\w+)\}")
 """What CloudFormation replaces; JSONata's `${key: value}` is something else."""
 _FUNCTIONS: Final = {f"${{{name}}}": name for name in (ASK, WORKER)}
-_USUAL_ROOM: Final = {ASK: MAX_ANSWERS, WORKER: STEP_ROOM}
+_USUAL_ROOM: Final = {ASK: MAX_ANSWERS, WORKER: MAX_STEP_OUTPUT_BYTES}
 """Bytes of an output where it is not put together with others."""
 
 

@@ -1,4 +1,4 @@
-"""Asks a task's client, for the states of all workflows that wait for an answer."""
+"""Asks a task's client, on behalf of the states of all workflows that wait for answers."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ deployment = Deployment(os.environ)
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
     """Store the questions and the token; the state goes on when the client has answered.
 
-    When they cannot be stored at the moment, the state is tried again, with another token.
+    After a transient error, Step Functions retries the state, with another token.
     """
     with state_retried_if_transient():
-        done = ask(event, deployment.task_table, deployment.executions, now_ms())
-    logger.info(done, task_id=event["task"])
+        outcome = ask(event, deployment.task_table, deployment.executions, now_ms())
+    logger.info("ask handled", outcome=outcome, task_id=event["task"])

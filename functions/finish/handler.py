@@ -1,4 +1,4 @@
-"""Hears from EventBridge that an execution ended, and ends its task."""
+"""Ends a task whose execution has ended; EventBridge sends the event."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ deployment = Deployment(os.environ)
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
-    """Write the task's end; Lambda repeats a failure twice, then keeps the event in a queue."""
+    """Write the task's end. Lambda retries twice, then sends the event to a dead-letter queue."""
     detail = event["detail"]
     status = finish(
         detail,
@@ -30,4 +30,4 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
         deployment.payloads,
         now_ms(),
     )
-    logger.info("finished", task_id=detail["name"], execution=detail["status"], task=status)
+    logger.info("execution ended", task_id=detail["name"], execution=detail["status"], task=status)

@@ -1,4 +1,4 @@
-"""Looks after the tasks that are due; a schedule calls it every minute."""
+"""The sweeper: reconciles every task whose time has come. A schedule calls it every minute."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from mcp_tasks.workflows.sweep import sweep
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
-LAST_SECONDS: Final = 80
-"""Of the function's time, what the looks under way at the end may take: each makes several calls,
-and one that hangs is repeated."""
+RESERVED_SECONDS: Final = 80
+"""The function's time that is left for the tasks that are being reconciled at the end: each takes
+several calls, and a call that hangs is repeated."""
 
 logger = Logger()
 metrics = Metrics()
@@ -27,8 +27,8 @@ deployment = Deployment(os.environ)
 @logger.inject_lambda_context(clear_state=True)
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
-    """Do what was lost, and say how much it was, and how late."""
-    seconds = context.get_remaining_time_in_millis() / 1000 - LAST_SECONDS
+    """Reconcile tasks; log how many, and publish how late the first of them was."""
+    seconds = context.get_remaining_time_in_millis() / 1000 - RESERVED_SECONDS
     swept = sweep(deployment.task_table, deployment.reconciler, now_ms, seconds)
     metrics.add_metric("Late", MetricUnit.Seconds, swept.late_ms / 1000)
-    logger.info("swept", **swept.found)
+    logger.info("tasks reconciled", **swept.counts)

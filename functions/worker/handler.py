@@ -1,14 +1,14 @@
 """Runs one tool's Python: a function tool, or one step of a workflow tool.
 
-Each tool has a worker of its own, with a role, a timeout and memory of its own. Its event:
+Each tool has a worker of its own, with its own role, timeout and memory. The worker's event is
 
-    {"task": "c1-...", "input": {...}, "answers": {...}, "client_can": [...]}   a function tool
-    {"task": "c1-...", "input": {...}, "step": "split"}                         a workflow's step
+    {"task": "c1-...", "input": {...}, "answers": {...}, "client_can": [...]}   for a function tool
+    {"task": "c1-...", "input": {...}, "step": "split"}                         for a step
 
-and in both, `"trace": {"traceparent": ...}` when the client sent trace context. `"room"` is how
-many bytes a step's output may have, where that is less than usual; `"earlier"` is what was answered
-before `answers`, once that is much. Definitions that are older than this code tell neither. Large
-values are pointers (`mcp_tasks.payloads`), which the tool gets whole.
+Both have `"trace": {"traceparent": ...}` when the client sent a trace context. `"earlier"` points
+to the answers before `"answers"`, once these are many. `"room"` is how many bytes a step's output
+may have, where that is less than usual. State machines that were deployed before this code send
+neither. Large values are payload pointers, which are resolved before the tool gets them.
 """
 
 from __future__ import annotations
@@ -29,16 +29,14 @@ from mcp_tasks.registry.function_tool import FunctionTool
 from mcp_tasks.registry.workflow_tool import WorkflowTool
 from mcp_tasks.tasks.task import now_ms
 from mcp_tasks.workflows.retry import state_retried_if_transient
-from mcp_tasks.workflows.steps import (
-    STEP_ROOM,
-    answers_carried,
-    answers_so_far,
-    explain_to,
-    report_to,
-    result_carried,
-    run_function,
-    run_step,
+from mcp_tasks.workflows.step_payloads import (
+    MAX_STEP_OUTPUT_BYTES,
+    all_answers,
+    offload_result,
+    store_answers,
 )
+from mcp_tasks.workflows.step_reports import status_reporter, tool_error_reporter
+from mcp_tasks.workflows.steps import run_function, run_step
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -51,36 +49,38 @@ entry = deployment.catalogue.tools.get(TOOL)
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> Any:
-    """Run it, and return its output; a failure leaves under its own name, without its message."""
+    """Run the tool and return its output; an exception leaves without its message."""
     logger.append_keys(task_id=event["task"], tool=TOOL, step=event.get("step"))
     logger.append_keys(**loggable(trace_context(event.get("trace") or {})))
+    explain = tool_error_reporter(deployment.task_table, event["task"], now_ms)
+    with step_errors_redacted(logger, explain):
+        output = run(event)
+    logger.info("step ran", remaining_ms=context.get_remaining_time_in_millis())
+    return output
+
+
+def run(event: dict[str, Any]) -> Any:
+    """Run the tool with its payloads resolved, and offload what is large of its output."""
     prefix = payload_prefix(TOOL, event["task"])
     payloads = deployment.payloads
-
-    def run() -> Any:
-        tool = entry.load() if entry else None
+    tool = entry.load() if entry else None
+    with state_retried_if_transient():
+        answers = all_answers(event, payloads, prefix)
+        arguments = payloads.resolve(event["input"], prefix, MAX_OBJECT_BYTES)
+    task = TaskContext(
+        task_id=event["task"],
+        answers=answers,
+        client_can=frozenset(event.get("client_can") or ()),
+        on_report=status_reporter(deployment.task_table, event["task"], now_ms),
+    )
+    if isinstance(tool, FunctionTool):
+        output = run_function(tool, arguments, task)
         with state_retried_if_transient():
-            answers = answers_so_far(event, payloads, prefix)
-            given = payloads.resolve(event["input"], prefix, MAX_OBJECT_BYTES)
-        task = TaskContext(
-            task_id=event["task"],
-            answers=answers,
-            client_can=frozenset(event.get("client_can") or ()),
-            on_report=report_to(deployment.task_table, event["task"], now_ms),
-        )
-        if isinstance(tool, FunctionTool):
-            output = run_function(tool, given, task)
-            with state_retried_if_transient():
-                if "ask" in output:
-                    return {**output, **answers_carried(event, answers, payloads, prefix)}
-                return result_carried(output, payloads, prefix)
-        if isinstance(tool, WorkflowTool):
-            output = run_step(tool, event["step"], given, task)
-            with state_retried_if_transient():
-                return payloads.offload(output, event.get("room") or STEP_ROOM, prefix)
-        raise LookupError(f"there is no tool {TOOL} in this deployment")
-
-    with step_errors_redacted(logger, explain_to(deployment.task_table, event["task"], now_ms)):
-        output = run()
-    logger.info("ran", remaining_ms=context.get_remaining_time_in_millis())
-    return output
+            if "ask" in output:
+                return {**output, **store_answers(event, answers, payloads, prefix)}
+            return offload_result(output, payloads, prefix)
+    if isinstance(tool, WorkflowTool):
+        output = run_step(tool, event["step"], arguments, task)
+        with state_retried_if_transient():
+            return payloads.offload(output, event.get("room") or MAX_STEP_OUTPUT_BYTES, prefix)
+    raise LookupError(f"there is no tool {TOOL} in this deployment")

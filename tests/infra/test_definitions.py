@@ -29,7 +29,7 @@ from mcp_tasks.registry.tool import Tool
 from mcp_tasks.server.methods.execution_input import MAX_INLINE_INPUT_BYTES
 from mcp_tasks.tasks.questions import MAX_ANSWERS
 from mcp_tasks.workflows.retry import TRANSIENT_ERROR
-from mcp_tasks.workflows.steps import ANSWERS_ROOM, STEP_ROOM
+from mcp_tasks.workflows.step_payloads import MAX_INLINE_ANSWERS_BYTES, MAX_STEP_OUTPUT_BYTES
 from tests.infra.assembly import Assembly, expressions
 
 ENDS = ("Succeed", "Fail")
@@ -562,7 +562,9 @@ def test_where_a_room_cannot_be_written_an_event_is_left_alone(
 def test_a_room_is_room_for_a_pointer() -> None:
     owner = payload_prefix("t" * 64, f"{'c' * 16}-{'0' * 32}")
     pointer = PayloadPointer(f"{owner}/{'f' * 32}", MAX_OBJECT_BYTES, MAX_OBJECT_BYTES).as_json()
-    assert json_size(pointer) < LEAST_ROOM < MAP_ROOM < STEP_ROOM < TOGETHER < 256 * 1024
+    assert (
+        json_size(pointer) < LEAST_ROOM < MAP_ROOM < MAX_STEP_OUTPUT_BYTES < TOGETHER < 256 * 1024
+    )
 
 
 @pytest.mark.parametrize(
@@ -643,7 +645,7 @@ def test_a_function_s_next_run_gets_the_new_answers_and_those_before(
 
 def test_what_a_function_s_run_is_given_is_not_too_much() -> None:
     """Arguments, the answers since the last that were stored, and all that one state may get."""
-    assert MAX_INLINE_INPUT_BYTES + ANSWERS_ROOM + MAX_ANSWERS < 0.95 * 256 * 1024
+    assert MAX_INLINE_INPUT_BYTES + MAX_INLINE_ANSWERS_BYTES + MAX_ANSWERS < 0.95 * 256 * 1024
     (ask,) = [
         state["Arguments"]["Payload"]
         for name, state in _tasks(json.loads(Definition.of(_function()).text))

@@ -50,7 +50,7 @@ def test_trace_context_reaches_all_parts(
     execution_input = traces.execution_input(task_id)
     meta = execution_input.get("trace") or execution_input["_meta"]
     assert {name: value for name, value in meta.items() if name != "schema"} == TRACE
-    for message in ("request answered", "ran"):
+    for message in ("request answered", "step ran"):
         found = lines(aws, task_id, message)
         assert found, message
         for line in found:

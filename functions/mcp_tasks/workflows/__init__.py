@@ -1,1 +1,3 @@
-"""Step Functions: start and stop executions, run the steps they call, read how they ended."""
+"""Step Functions: start and stop executions, run their steps, ask their clients, write their ends,
+and reconcile tasks with them.
+"""

@@ -1,15 +1,15 @@
-"""Ask a task's client, for a state that waits on a task token.
+"""Ask a task's client on behalf of a state that waits on a task token, and deliver the answers.
 
 The state passes `{"task": <execution name>, "token": <task token>, "requests": {name: question}}`
-and receives the answers by name. A question, and its answer, is one of
+and receives the answers by name. A question and its answer are one of
 
     {"message": ..., "schema": {...}}                    {"action": "accept", "content": {...}}
     {"message": ..., "url": "https://..."}               {"action": "accept"}
     {"sampling": {"messages": [...], "maxTokens": 9}}    {"role": ..., "content": ..., "model": ...}
     {"roots": {}}                                        {"roots": [{"uri": "file:///..."}]}
 
-`"room"` is how many bytes the answers may have together, where the state's output is put together
-with others; what is larger is pointed to.
+`"room"` is how many bytes the answers may have together, for a state whose output Step Functions
+combines with others; larger answers are offloaded to S3.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ from .finish import fail_task
 
 
 def ask(event: Mapping[str, Any], task_table: TaskTable, executions: Executions, now: int) -> str:
-    """Store the questions and the token on the task's row; returns what became of it, for the log.
+    """Store the questions and the token on the task's row.
 
-    Raises InvalidQuestion when the state machine asks what no client can be asked.
+    Returns what happened, for the log: "asked"; "ended" when the task has ended; "refused" when its
+    client cannot answer, which fails the task. Raises InvalidQuestion for a question that no client
+    can be asked.
     """
     task_id = event["task"]
     questions = _questions(event["requests"])
@@ -42,8 +44,8 @@ def ask(event: Mapping[str, Any], task_table: TaskTable, executions: Executions,
     except (TaskEnded, UnknownTask):
         return "ended"
     except ClientCannotAnswer:
-        # basic/index.mdx: what needs an undeclared capability is answered with -32021; by now the
-        # request is a task, so the task fails with that error.
+        # basic/index.mdx: a request that needs a capability which the client did not declare is
+        # answered with -32021. The request has become a task, so the task fails with that error.
         error = MissingCapability(
             "The tool needs to ask the client", required_capabilities(kinds(questions.values()))
         )
@@ -55,10 +57,10 @@ def ask(event: Mapping[str, Any], task_table: TaskTable, executions: Executions,
     return "asked"
 
 
-def pass_on(task: Task, ask: Ask, executions: Executions, payloads: PayloadStore) -> bool:
-    """Give a waiting state its answers; False when nothing waits for them any more.
+def deliver_answers(task: Task, ask: Ask, executions: Executions, payloads: PayloadStore) -> bool:
+    """Send a waiting state its answers; False when no state waits for them any more.
 
-    They have been stored, so that this may be repeated: the first token counts.
+    This may be repeated: the answers are stored, and Step Functions takes a token once.
     """
     output = ask.output()
     if ask.room is not None:

@@ -1,13 +1,13 @@
 """What an execution's end means for its task: a result, or a JSON-RPC error. Pure.
 
 tasks.md, "Task Execution Errors": a tool that failed is a *result* (`completed`, `isError`), and
-only protocol-level faults are `failed`. Here that reads:
+only protocol-level faults are `failed`. For an execution that means:
 
 - SUCCEEDED: the output is the tool's result.
-- FAILED with the error name `ToolError`: a result with isError. Its text is what the step that
-  raised it has left on the task's row, or the cause of a Fail state.
-- any other FAILED, TIMED_OUT, ABORTED: -32603. The message names the error and nothing of its
-  cause, which may quote arguments, answers or a stack.
+- FAILED with the error name `ToolError`: a result with isError. Its text is the message that the
+  step stored on the task's row, or the cause of a Fail state.
+- FAILED with another name, TIMED_OUT, ABORTED: the error -32603. Its message has the error's name.
+  The cause is left out: it may quote arguments, answers or a stack trace.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ TIMEOUTS: Final = frozenset({"States.Timeout", "Sandbox.Timedout", "States.Heart
 """A state's own limit, a Lambda function's, and a missed heartbeat (Amazon States Language,
 "Error names"; Lambda developer guide, "Sandbox.Timedout")."""
 
+TIMED_OUT: Final = "The tool ran over its time and was stopped"
 
 _WORKER_FAILURE: Final = re.compile(r"\[(?P<name>[A-Za-z_]\w*)\] .*", re.DOTALL)
 
@@ -55,9 +56,8 @@ def outcome(
 ) -> Completed | Failed:
     """Translate an execution's end; `as_result` turns an output into a tool result.
 
-    `explained` is what the last step that raised a ToolError has said.
-
-    `as_result` raises ValueError for an output that its tool did not promise.
+    `explained` is the message of the last step that raised a ToolError. `as_result` raises
+    ValueError for an output that does not match the tool's output schema.
     """
     if end.status == "SUCCEEDED":
         try:
@@ -65,7 +65,7 @@ def outcome(
         except ValueError:
             return Failed("The workflow's output does not match the tool's output schema")
     if end.status == "TIMED_OUT":
-        return Failed("The tool ran over its time and was stopped")
+        return Failed(TIMED_OUT)
     if end.status == "ABORTED":
         return Failed("The tool's execution was aborted by the server's operator")
     name, message = _failure(end)
@@ -73,7 +73,7 @@ def outcome(
         message = message if message is not None else explained or "The tool failed"
         return Completed({"content": [{"type": "text", "text": message}], "isError": True})
     if name in TIMEOUTS:
-        return Failed("The tool ran over its time and was stopped")
+        return Failed(TIMED_OUT)
     return Failed(f"The tool failed: {name}")
 
 
@@ -91,6 +91,6 @@ def _failure(end: ExecutionEnd) -> tuple[str, str | None]:
     if not isinstance(payload, dict) or "errorMessage" not in payload:
         return end.error or "unknown error", end.cause
     ours = _WORKER_FAILURE.fullmatch(str(payload["errorMessage"]))
-    if ours is None:  # only of a ToolError is the message shown, and whoever raised it meant that
+    if ours is None:  # a ToolError of another function: its message was written for the caller
         return end.error or "unknown error", str(payload["errorMessage"])
     return ours["name"], None

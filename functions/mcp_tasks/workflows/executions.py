@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
 
 
-START_WITHIN_MS: Final = 80 * 24 * 3600 * 1000
-"""How old a task may be whose execution is started once more. Step Functions forgets an execution,
-and that its name was used, 90 days after it ended (API reference, StartExecution): one that is not
-there by then may have run."""
+MAX_START_AGE_MS: Final = 80 * 24 * 3600 * 1000
+"""How old a task may be whose execution is started once more. 90 days after an execution ended,
+Step Functions forgets it and that its name was used (API reference, "StartExecution"): an execution
+that is not found by then may have run."""
 
 
 class StartFailed(Exception):
-    """The execution is not known to run; the message is the error's code, safe to log.
+    """StartExecution failed; the message is the error's code, which is safe to log.
 
-    `refused` tells a start that cannot succeed, and did not happen, from one that may succeed
-    another time, or may have happened: AWS had no room or a fault, or its answer never came.
+    `refused` is true when the start did not happen and cannot succeed. It is false for a transient
+    error, after which the start may succeed another time, or may have happened.
     """
 
     def __init__(self, code: str, refused: bool) -> None:
@@ -41,7 +41,7 @@ class StartFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionEnd:
-    """How an execution is, or ended, as DescribeExecution tells it."""
+    """An execution's status and end, as DescribeExecution returns them."""
 
     status: str
     output: Any = None
@@ -50,7 +50,7 @@ class ExecutionEnd:
 
     @property
     def running(self) -> bool:
-        """Whether there is no end yet, or not any more: a redrive makes an ended one run again."""
+        """Whether the execution has not ended; a redrive makes an ended execution run again."""
         return self.status in ("RUNNING", "PENDING_REDRIVE")
 
 
@@ -66,7 +66,7 @@ class Executions:
 
     @property
     def _client(self) -> SFNClient:
-        with self._making:  # the sweeper's threads all need it at once
+        with self._making:  # the sweeper's threads ask for it at the same moment
             return self._made
 
     @cached_property
@@ -76,9 +76,10 @@ class Executions:
     def start(self, state_machine_arn: str, task_id: str, execution_input: str) -> None:
         """Start the task's execution, once.
 
-        `execution_input` must be byte-stable: a repeated start with the same name and input is the
-        same execution, and one that has ended meanwhile answers ExecutionAlreadyExists; both mean
-        that an earlier attempt arrived. Raises StartFailed.
+        `execution_input` must be the same bytes in every attempt: Step Functions takes a repeated
+        start with the same name and input for the same execution, and answers
+        ExecutionAlreadyExists when that has ended. Both mean that an earlier attempt arrived.
+        Raises StartFailed.
         """
         try:
             self._client.start_execution(
@@ -90,22 +91,22 @@ class Executions:
             raise StartFailed(error_code(error), refused=not is_transient(error)) from None
 
     def stop(self, state_machine_arn: str, task_id: str) -> None:
-        """Stop the task's execution; one that has ended or never started is left alone."""
+        """Stop the task's execution, unless it has ended or was never started."""
         try:
             self._client.stop_execution(
                 executionArn=execution_arn(state_machine_arn, task_id),
-                error="TaskOver",
-                cause="The task is over: it was cancelled, has expired, or cannot go on",
+                error="TaskEnded",
+                cause="The task has ended: it was cancelled, has expired, or cannot go on",
             )
         except self._client.exceptions.ExecutionDoesNotExist:
             return
 
     def describe(self, state_machine_arn: str, task_id: str) -> ExecutionEnd | None:
-        """Read how the task's execution is; None when there is none. Its events may omit the
-        output; this call does not.
+        """Read the status of the task's execution, with its output; None when there is none.
 
-        What has just been started may not be found yet, and what has just ended be found running:
-        the answer is eventually consistent. 90 days after its end, an execution is gone.
+        The answer is eventually consistent: an execution that was started a moment ago may not be
+        found, and one that ended a moment ago may be found running. 90 days after its end, an
+        execution is not found any more.
         """
         try:
             execution = self._client.describe_execution(
@@ -122,10 +123,10 @@ class Executions:
         )
 
     def resume(self, token: str, output: dict[str, Any]) -> bool:
-        """Give a waiting state its answers; False when nothing waits on the token any more.
+        """Send a waiting state its answers; False when no state waits on the token any more.
 
-        A token that was used already answers TaskTimedOut or InvalidToken: an earlier attempt
-        arrived, or the execution has ended. Neither is an error to the client.
+        For a token that was used, Step Functions answers TaskTimedOut or InvalidToken: an earlier
+        attempt arrived, or the execution has ended. Neither is an error for the client.
         """
         try:
             self._client.send_task_success(taskToken=token, output=json.dumps(output))
@@ -137,14 +138,13 @@ class Executions:
             return False
         return True
 
-    def waits(self, token: str) -> bool:
+    def is_waiting(self, token: str) -> bool:
         """Whether a state still waits on the token.
 
-        There is no call that only asks. A heartbeat tells, and changes nothing for a state that has
-        no HeartbeatSeconds; `infra/state_machine_definition.py` sees to it
-        that none has that asks a client.
-        TaskTimedOut is said of a token whose task "has already been closed". InvalidToken is not:
-        what proves nothing must not close a question.
+        Step Functions has no call that only reads this. A heartbeat answers it, and changes nothing
+        for a state without HeartbeatSeconds; `infra/state_machine_definition.py` refuses that
+        member in states that ask. TaskTimedOut means that the token's task "has already been
+        closed". InvalidToken does not prove that, so it closes no question.
         """
         try:
             self._client.send_task_heartbeat(taskToken=token)

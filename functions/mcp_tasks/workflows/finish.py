@@ -1,9 +1,9 @@
-"""Bring an execution's end to its task's row.
+"""Write an execution's end to its task's row.
 
-Of an execution that succeeded, the event has the output, unless that is large, or encrypted with a
-key of the account's own; all else comes from DescribeExecution, of which Step Functions allows 10
-to 15 a second (Step Functions developer guide, "Automating event delivery", "Quotas"). Whoever
-writes the end first wins: a cancelled task stays cancelled.
+The event of an execution that succeeded has its output, unless the output is large or encrypted
+with a customer's key. In all other cases the end is read by DescribeExecution, of which Step
+Functions allows 10 to 15 a second (Step Functions developer guide, "Automating event delivery",
+"Quotas"). The first end that is written stands: a cancelled task stays cancelled.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from ..tasks.task_table import TaskTable
 from .execution_outcome import Completed, Failed, outcome
 from .executions import ExecutionEnd, Executions
 
-ROOM: Final = 300_000
-"""Bytes of a result that its row keeps (DynamoDB: 400 KB an item); a larger one is kept in S3."""
+MAX_ROW_RESULT_BYTES: Final = 300_000
+"""A larger result is kept in S3. An item of DynamoDB has at most 400 KB."""
 
 logger = Logger()
 
@@ -40,10 +40,10 @@ def finish(
     payloads: PayloadStore,
     now: int,
 ) -> Status | None:
-    """Write the end that `detail` (a Step Functions status event's) tells of.
+    """Write the end that an event reports; `detail` is that of a Step Functions status event.
 
-    Returns the status written; None when there was nothing to write: the execution is not a
-    task's, runs again (redrive), or its task ended before.
+    Returns the status written; None when nothing was: the execution is not a task's, it runs again
+    (redrive), or its task had ended.
     """
     task_id = detail["name"]
     try:
@@ -52,15 +52,15 @@ def finish(
         return None
     if task.status.terminal or detail["stateMachineArn"] != task.state_machine_arn:
         return None
-    end = _told(detail) or executions.describe(task.state_machine_arn, task_id)
+    end = _end_in_event(detail) or executions.describe(task.state_machine_arn, task_id)
     if end is None or end.running:
         return None
     return end_task(task, end, task_table, catalogue, payloads, now)
 
 
-def _told(detail: Mapping[str, Any]) -> ExecutionEnd | None:
-    """The end as the event tells it, if it tells all of it, and for good: what failed, timed out or
-    was aborted can be made to run again (redrive)."""
+def _end_in_event(detail: Mapping[str, Any]) -> ExecutionEnd | None:
+    """The end, if the event has all of it and it is final. An execution that failed, timed out or
+    was aborted may run again (redrive)."""
     match detail:
         case {"status": "SUCCEEDED", "output": str(output), "outputDetails": {"included": True}}:
             return ExecutionEnd("SUCCEEDED", output=json.loads(output))
@@ -77,7 +77,7 @@ def end_task(
 ) -> Status | None:
     """Write what the end of its execution means for a task.
 
-    Returns the status written; None when the task ended before.
+    Returns the status written; None when the task had ended.
     """
     try:
         ended = _outcome(task, end, catalogue, payloads)
@@ -94,10 +94,9 @@ def end_task(
 def fail_task(
     task_id: str, error: dict[str, Any], message: str, task_table: TaskTable, now: int
 ) -> Task | None:
-    """End a task whose execution has not ended, for all that is known, and may run; an end that
-    came first stands.
+    """Fail a task whose execution may run; an end that came first stands.
 
-    Returns the task; None when it ended before.
+    Returns the task; None when it had ended.
     """
     try:
         task = task_table.fail(task_id, error, message, now, may_run=True)
@@ -110,11 +109,11 @@ def fail_task(
 def _outcome(
     task: Task, end: ExecutionEnd, catalogue: Catalogue, payloads: PayloadStore
 ) -> dict[str, Any] | PayloadPointer | Failed:
-    """What a task ended with: its result, where that is when it is large, or an error."""
+    """What a task ends with: its result, the pointer to a large one, or an error."""
     prefix = payload_prefix(task.tool, task.task_id)
     stored = pointer_of(end.output)
     if stored is not None and stored.key.startswith(f"{prefix}/") and _is_function(task, catalogue):
-        return stored  # by the worker, as it is; nobody has to load it on the way
+        return stored  # the worker has stored the whole result: it need not be loaded here
     try:
         ended = outcome(
             end,
@@ -122,13 +121,13 @@ def _outcome(
             task.tool_error,
         )
     except PayloadNotFound:
-        return Failed("What the tool put out is not there any more")
+        return Failed("The tool's output is not there any more")
     except PayloadTooLarge:
-        return Failed(f"What the tool put out has more than {MAX_RESOLVED_BYTES} bytes")
+        return Failed(f"The tool's output has more than {MAX_RESOLVED_BYTES} bytes")
     if not isinstance(ended, Completed):
         return ended
     text = json.dumps(ended.result)
-    return ended.result if len(text) <= ROOM else payloads.put(prefix, text)
+    return ended.result if len(text) <= MAX_ROW_RESULT_BYTES else payloads.put(prefix, text)
 
 
 def _is_function(task: Task, catalogue: Catalogue) -> bool:
@@ -137,9 +136,9 @@ def _is_function(task: Task, catalogue: Catalogue) -> bool:
 
 
 def _as_result(task: Task, catalogue: Catalogue, output: Any) -> dict[str, Any]:
-    """What the task's tool makes of its execution's output; a removed tool's is taken as it is.
+    """The tool result that an execution's output stands for; a removed tool's stays as it is.
 
-    Raises ValueError for what the tool did not promise.
+    Raises ValueError when the output does not match the tool's output schema.
     """
     from ..registry.results import workflow_output
 
@@ -151,7 +150,7 @@ def _as_result(task: Task, catalogue: Catalogue, output: Any) -> dict[str, Any]:
         return workflow_output(output, adapter)
     except ValueError:
         raise
-    except Exception as error:  # of a validator that its author wrote; it would fail every time
+    except Exception as error:  # of the author's validator, which would fail every time
         name = type(error).__name__
-        logger.error("A result could not be checked", task_id=task.task_id, error=name)
+        logger.error("A result could not be validated", task_id=task.task_id, error=name)
         raise ValueError(name) from None

@@ -1,8 +1,8 @@
-"""Look after one task that is due: see how its execution is, and do what was lost.
+"""Reconcile one task with its execution: compare the two, and do what was lost.
 
-Every step of it may have been done already, or be done by somebody else at the same moment, and may
-be done again: starts are idempotent by name, tokens are used up once, rows are written under
-conditions.
+Each action may have been done already, or be done by another function at the same moment, and may
+be repeated: starts are idempotent by name, Step Functions takes a token once, and rows are written
+under conditions.
 """
 
 from __future__ import annotations
@@ -23,152 +23,157 @@ from ..tasks.errors import Conflict, TaskEnded, UnknownTask
 from ..tasks.reconcile_schedule import EXPIRED_MS
 from ..tasks.task import Task
 from ..tasks.task_table import TaskTable
-from .ask import pass_on
+from .ask import deliver_answers
 from .execution_outcome import Failed
-from .executions import START_WITHIN_MS, ExecutionEnd, Executions, StartFailed
+from .executions import MAX_START_AGE_MS, ExecutionEnd, Executions, StartFailed
 from .finish import end_task, fail_task
 
-REMOVED_AFTER_MS: Final = 3_600_000
-"""How old a task may be whose tool this function does not know, because it is still the one before
-the deployment that brought the tool."""
+UNKNOWN_TOOL_MS: Final = 3_600_000
+"""How long a task is left alone whose tool this function does not know: during a deployment, the
+function's code may be older than the tool."""
 
 EXPIRED: Final = "The task's time to live passed before it ended"
-GONE: Final = "The tool's execution is not there any more"
-REFUSED: Final = "The task could not be started"
-REMOVED: Final = "The server does not have the tool any more"
+EXECUTION_NOT_FOUND: Final = "The tool's execution is not there any more"
+NOT_STARTED: Final = "The task could not be started"
+TOOL_REMOVED: Final = "The server does not have the tool any more"
 
 logger = Logger()
 
 
-class Found(StrEnum):
-    """What a look at a task came to."""
+class Reconciled(StrEnum):
+    """What reconciling a task came to."""
 
     RUNNING = "running"
+    """Nothing was lost."""
     STARTED = "started"
-    """It was written, and never started."""
+    """The row was written, and the execution never started."""
     NOT_STARTED = "not started"
-    """Nor is there room for it at the moment."""
-    FINISHED = "finished"
-    """It had ended, and nobody heard of it."""
-    RESENT = "resent"
-    """An answer had been stored, and not passed on."""
-    CLOSED = "closed"
-    """Something was asked that nothing waits for any more."""
+    """The same, and Step Functions is throttling."""
+    ENDED = "ended"
+    """The execution had ended, and the event was lost."""
+    DELIVERED = "answers delivered"
+    """Answers were stored, and not sent to the state that waits for them."""
+    ASK_CLOSED = "ask closed"
+    """No state waits for the answers any more."""
     EXPIRED = "expired"
-    """Its time to live had passed."""
+    """The task's time to live had passed."""
     STOPPED = "stopped"
-    """It was over, and so is its execution now."""
+    """The task had ended, and its execution may have run."""
     FAILED = "failed"
-    """It could not be started, or its execution or its tool is gone."""
+    """The task could not be started, or its execution or its tool is not there any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reconciler:
-    """Looks after tasks. Each look is claimed first, so that there is one at a time."""
+    """Reconciles tasks. A task is claimed first, so that one function at a time reconciles it."""
 
     task_table: TaskTable
     executions: Executions
     catalogue: Catalogue
     payloads: PayloadStore
-    reading: AbstractContextManager[object] = field(default_factory=nullcontext)
-    """What an end is read under, which may be large: a lock, where there are several at once."""
+    end_lock: AbstractContextManager[object] = field(default_factory=nullcontext)
+    """Held while an end is read and written: with threads, one large result at a time."""
 
-    def reconcile(self, task: Task, now: int) -> Found | None:
-        """Look at a task that is due. None when another is doing it, or it has just been heard of.
+    def reconcile(self, task: Task, now: int) -> Reconciled | None:
+        """Reconcile a task whose time to reconcile has come.
 
-        Raises what calls to AWS raise; then the task is due again after a while.
+        Returns None when another function reconciles it, or its row was written a moment ago.
+        Raises what calls to AWS raise; then the task is reconciled again later.
         """
         if not task.time_to_reconcile(now):
-            return None  # any more: the index lags behind the rows
+            return None  # the index lags behind the rows
         if not self.task_table.reconcile_index.claim(task, now) or not task.needs_reconciling(now):
             return None
-        found = self._look(task, now)
-        if found is not Found.RUNNING:
-            logger.info("repaired", task_id=task.task_id, found=found.value)
-        return found
+        done = self._reconcile(task, now)
+        if done is not Reconciled.RUNNING:
+            logger.info("task reconciled", task_id=task.task_id, outcome=done.value)
+        return done
 
-    def _look(self, task: Task, now: int) -> Found:
+    def _reconcile(self, task: Task, now: int) -> Reconciled:
         if task.status.terminal:
             self._stop(task)
             self.task_table.reconcile_index.remove(task.task_id)
-            return Found.STOPPED
+            return Reconciled.STOPPED
         if task.expired(now):
             return self._expire(task, now)
         execution = self._describe(task)
         if execution is not None and not execution.running:
-            with self.reading:
+            with self.end_lock:
                 end_task(task, execution, self.task_table, self.catalogue, self.payloads, now)
-            return Found.FINISHED
-        if not self._known(task):
-            return self._remove(task, now)
-        return self._start(task, now) if execution is None else self._pass_on(task, now)
+            return Reconciled.ENDED
+        if not self._tool_known(task):
+            return self._fail_without_tool(task, now)
+        if execution is None:
+            return self._start(task, now)
+        return self._reconcile_asks(task, now)
 
-    def _expire(self, task: Task, now: int) -> Found:
-        """End it for good, unless the clock that says so may be ahead of others."""
+    def _expire(self, task: Task, now: int) -> Reconciled:
+        """End an expired task, unless this function's clock may be ahead of others."""
         if now < task.expires_at + EXPIRED_MS:
-            return Found.RUNNING
-        # The row first, as for a cancel: it stays due until its execution is stopped.
+            return Reconciled.RUNNING
+        # The row first, as for a cancel: it stays in the index until its execution is stopped.
         with suppress(TaskEnded, UnknownTask):
             ended = self.task_table.expire(task.task_id, Failed(EXPIRED).error, EXPIRED, now)
             audit("end", task.task_id, task.principal, status=ended.status.value)
         self._stop(task)
-        return Found.EXPIRED
+        return Reconciled.EXPIRED
 
-    def _known(self, task: Task) -> bool:
+    def _tool_known(self, task: Task) -> bool:
         return task.tool in self.catalogue.tools
 
     def _describe(self, task: Task) -> ExecutionEnd | None:
         try:
             return self.executions.describe(task.state_machine_arn, task.task_id)
         except ClientError as error:
-            if self._known(task) or is_transient(error):
+            if self._tool_known(task) or is_transient(error):
                 raise
-            return None  # with the tool went the right to ask
+            return None  # the permission to describe it was removed with the tool
 
-    def _remove(self, task: Task, now: int) -> Found:
-        """End a task whose tool was removed: nothing of it can go on that needs a function."""
-        if now - task.created_at < REMOVED_AFTER_MS:
-            return Found.RUNNING
-        fail_task(task.task_id, Failed(REMOVED).error, REMOVED, self.task_table, now)
+    def _fail_without_tool(self, task: Task, now: int) -> Reconciled:
+        """Fail a task whose tool was removed: no state that needs a function can go on."""
+        if now - task.created_at < UNKNOWN_TOOL_MS:
+            return Reconciled.RUNNING
+        fail_task(task.task_id, Failed(TOOL_REMOVED).error, TOOL_REMOVED, self.task_table, now)
         self._stop(task)
-        return Found.FAILED
+        return Reconciled.FAILED
 
     def _stop(self, task: Task) -> None:
         try:
             self.executions.stop(task.state_machine_arn, task.task_id)
         except ClientError as error:
-            if self._known(task) or is_transient(error):
+            if self._tool_known(task) or is_transient(error):
                 raise
-            # A state machine of somebody else's: with the tool went the right to stop it.
-            logger.warning("An execution was not stopped", task_id=task.task_id)
+            # The permission to stop it was removed with the tool.
+            logger.warning("The execution was not stopped", task_id=task.task_id)
 
-    def _start(self, task: Task, now: int) -> Found:
-        reason = GONE
-        if now - task.created_at <= START_WITHIN_MS:
+    def _start(self, task: Task, now: int) -> Reconciled:
+        reason = EXECUTION_NOT_FOUND
+        if now - task.created_at <= MAX_START_AGE_MS:
             try:
                 self.executions.start(task.state_machine_arn, task.task_id, task.input or "{}")
             except StartFailed as failed:
                 logger.error("StartExecution failed", error=str(failed), task_id=task.task_id)
                 if not failed.refused:
-                    return Found.NOT_STARTED
-                reason = REFUSED
+                    return Reconciled.NOT_STARTED
+                reason = NOT_STARTED
             else:
-                return Found.STARTED
-        # It may run all the same: what another attempt has just started is not found at once.
+                return Reconciled.STARTED
+        # The execution may run all the same: DescribeExecution does not find at once what another
+        # attempt has started.
         fail_task(task.task_id, Failed(reason).error, reason, self.task_table, now)
-        return Found.FAILED
+        return Reconciled.FAILED
 
-    def _pass_on(self, task: Task, now: int) -> Found:
-        """Send answers that are stored to their states, and close what no state waits for."""
-        found = Found.RUNNING
+    def _reconcile_asks(self, task: Task, now: int) -> Reconciled:
+        """Deliver answers that are stored, and close asks that no state waits for."""
+        done = Reconciled.RUNNING
         for ask in task.undelivered:
-            pass_on(task, ask, self.executions, self.payloads)
+            deliver_answers(task, ask, self.executions, self.payloads)
             self.task_table.mark_delivered(task.task_id, ask.id, now)
-            found = Found.RESENT
+            done = Reconciled.DELIVERED
         for ask in task.asks.values():
-            if ask.outstanding and not self.executions.waits(ask.token):
-                # One at a time: each changes what the next one's condition is about.
+            if ask.outstanding and not self.executions.is_waiting(ask.token):
+                # One after the other: each changes the revision that the next one's condition has.
                 with suppress(Conflict, TaskEnded, UnknownTask):
                     task = self.task_table.close_ask(task, ask.id, now)
-                    found = Found.CLOSED
-        return found
+                    done = Reconciled.ASK_CLOSED
+        return done

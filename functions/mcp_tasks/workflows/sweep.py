@@ -1,8 +1,8 @@
-"""Look after all tasks that are due: what the clients' own polls do not get to.
+"""Reconcile all tasks whose time has come, also those that no client polls.
 
-A run takes the tasks that have been due for longest, and those that have become so last, until
-there are none, or it has had its share; the next run goes on from there, because every look puts
-its task off. Two runs at once do no harm.
+A run takes, in each shard of the index, the tasks with the earliest time, and then those with the
+latest, up to a limit. The next run goes on from there, because each task that is reconciled gets a
+later time. Two runs at once do no harm.
 """
 
 from __future__ import annotations
@@ -23,41 +23,41 @@ from ..tasks.reconcile_index import ScheduledTask
 from ..tasks.reconcile_schedule import SHARDS
 from ..tasks.task_item import UnreadableRow
 from ..tasks.task_table import TaskTable
-from .reconcile import Found, Reconciler
+from .reconcile import Reconciled, Reconciler
 
-LOOKS: Final = 60
-"""At tasks of one shard, in one run. Of all shards, those of a minute are 8 DescribeExecution a
-second; Step Functions gives an account 10 to 15 of them in a region (developer guide, "Quotas").
-Half are for what has become due last: where there are more tasks than looks, one that was never
-started must not wait for all that do nothing but wait."""
+MAX_TASKS_PER_SHARD: Final = 60
+"""Tasks of one shard that a run reconciles. In all shards and a run a minute, that is 8
+DescribeExecution a second; Step Functions gives an account 10 to 15 in a region (developer guide,
+"Quotas"). Half of them are those with the latest time: where there are more tasks than that, one
+that was never started must not wait for all those that merely run."""
 
 logger = Logger()
 
 
 @dataclass(slots=True)
 class Swept:
-    """What a run, or a part of it, came to."""
+    """What a run, or a shard's part of it, came to."""
 
-    found: Counter[str] = field(default_factory=Counter)
-    """How many of what; `passed` had been heard of meanwhile, `error` are due again later."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """Tasks by what came of them: a value of Reconciled; `skipped`, when another function was
+    faster or the row was written a moment ago; `error`, to be tried again later; `out of time`."""
     late_ms: int = 0
-    """How long the first of all had been due."""
+    """How long ago the earliest task was to be reconciled."""
 
     def __add__(self, other: Swept) -> Swept:
-        return Swept(self.found + other.found, max(self.late_ms, other.late_ms))
+        return Swept(self.counts + other.counts, max(self.late_ms, other.late_ms))
 
 
 def sweep(
     task_table: TaskTable, reconciler: Reconciler, clock: Callable[[], int], seconds: float
 ) -> Swept:
-    """Look after what is due, for so many seconds.
+    """Reconcile tasks for at most so many seconds.
 
     Raises what the queries raise, after the other shards were swept.
     """
     until = time.monotonic() + seconds
-    reconciler = replace(
-        reconciler, reading=Lock()
-    )  # as many as there are shards would fill the memory
+    # One large result at a time: one per shard would fill the function's memory.
+    reconciler = replace(reconciler, end_lock=Lock())
     with ThreadPoolExecutor(SHARDS) as pool:
         shards = [_Shard(str(n), task_table, reconciler, clock, until) for n in range(SHARDS)]
         runs = [pool.submit(shard.sweep) for shard in shards]
@@ -76,35 +76,35 @@ class _Shard:
     swept: Swept = field(default_factory=Swept)
 
     def sweep(self) -> Swept:
-        now, half = self.clock(), LOOKS // 2
-        for latest in (False, True):
-            found = self.task_table.reconcile_index.tasks_to_reconcile(
-                self.name, now, half, latest_first=latest
-            )
-            due = list(islice(found, half))
-            if due and not latest:
-                self.swept.late_ms = now - due[0].reconcile_at
-            for entry in due:
+        now, half = self.clock(), MAX_TASKS_PER_SHARD // 2
+        index = self.task_table.reconcile_index
+        for latest_first in (False, True):
+            found = index.tasks_to_reconcile(self.name, now, half, latest_first=latest_first)
+            entries = list(islice(found, half))
+            if entries and not latest_first:
+                self.swept.late_ms = now - entries[0].reconcile_at
+            for entry in entries:
                 if time.monotonic() >= self.until:
-                    self.swept.found["left"] += 1
+                    self.swept.counts["out of time"] += 1
                     return self.swept
-                if not self._look(entry):
+                if not self._reconcile(entry):
                     return self.swept
-            if len(due) < half:
+            if len(entries) < half:
                 break
         return self.swept
 
-    def _look(self, entry: ScheduledTask) -> bool:
-        """Look after a task; False when there is no room for more at the moment."""
-        counts = self.swept.found
+    def _reconcile(self, entry: ScheduledTask) -> bool:
+        """Reconcile a task; False when AWS is throttling, so that the shard's run ends."""
+        counts = self.swept.counts
         try:
             task = self.task_table.find(entry.task_id)
-            found = self.reconciler.reconcile(task, self.clock()) if task else None
+            done = self.reconciler.reconcile(task, self.clock()) if task else None
         except Exception as error:
-            logger.error("A task was not looked at", task_id=entry.task_id, error=error_code(error))
+            code = error_code(error)
+            logger.error("A task was not reconciled", task_id=entry.task_id, error=code)
             counts["error"] += 1
             if isinstance(error, UnreadableRow):
                 self.task_table.reconcile_index.postpone(entry, self.clock())
-            return error_code(error) not in THROTTLING_CODES
-        counts[found.value if found else "passed"] += 1
-        return found is not Found.NOT_STARTED
+            return code not in THROTTLING_CODES
+        counts[done.value if done else "skipped"] += 1
+        return done is not Reconciled.NOT_STARTED

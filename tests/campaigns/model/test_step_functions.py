@@ -105,10 +105,10 @@ def test_a_token_is_good_for_one_answer(account: Account) -> None:
     account.start(ASK, END)
     account.states.enter(account.execution)
     token = account.tokens[0]
-    assert account.executions.waits(token.value)
+    assert account.executions.is_waiting(token.value)
     assert account.executions.resume(token.value, {"q0": 1})
     assert not account.executions.resume(token.value, {"q0": 2})
-    assert not account.executions.waits(token.value)
+    assert not account.executions.is_waiting(token.value)
     assert token.outputs == [{"q0": 1}]
 
 

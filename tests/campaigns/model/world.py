@@ -42,8 +42,8 @@ from mcp_tasks.tasks.task_table import TaskTable
 from mcp_tasks.workflows.ask import ask
 from mcp_tasks.workflows.executions import Executions
 from mcp_tasks.workflows.finish import finish
-from mcp_tasks.workflows.reconcile import EXPIRED, GONE, REFUSED, Reconciler
-from mcp_tasks.workflows.steps import explain_to, report_to
+from mcp_tasks.workflows.reconcile import EXECUTION_NOT_FOUND, EXPIRED, NOT_STARTED, Reconciler
+from mcp_tasks.workflows.step_reports import status_reporter, tool_error_reporter
 from mcp_tasks.workflows.sweep import sweep
 from tests.campaigns.model import dynamodb
 from tests.campaigns.model.actors import (
@@ -76,7 +76,7 @@ ROOM: Final = 2_000
 LOOKS: Final = 12
 """So many looks of the sweeper end every task, once nothing fails any more."""
 
-NOT_STARTED: Final = "The task could not be started; "
+START_REFUSED: Final = "The task could not be started; "
 
 OWNER: Final = "alice"
 STRANGER: Final = "mallory"
@@ -461,9 +461,9 @@ class World:
         def work() -> None:
             match invocation.function:
                 case "report":
-                    report_to(self.rows, event["task"], now_ms)(event["message"], None)
+                    status_reporter(self.rows, event["task"], now_ms)(event["message"], None)
                 case "explain":
-                    explain_to(self.rows, event["task"], now_ms)(event["message"])
+                    tool_error_reporter(self.rows, event["task"], now_ms)(event["message"])
                 case "ask":
                     ask(event, self.rows, self.executions, now_ms())
 
@@ -600,9 +600,9 @@ class World:
             return task.expires_at <= self.ms
         if error.get("code") == ErrorCode.MISSING_REQUIRED_CLIENT_CAPABILITY:
             return not task.accepts
-        if (task.status_message or "").startswith((REFUSED, NOT_STARTED)):
+        if (task.status_message or "").startswith((NOT_STARTED, START_REFUSED)):
             return self.stage.refused
-        if task.status_message == GONE:
+        if task.status_message == EXECUTION_NOT_FOUND:
             return self.step_functions.find(task.state_machine_arn, task.task_id) is None
         return any(e.status not in ("RUNNING", "SUCCEEDED") for e in executions)
 
@@ -761,7 +761,7 @@ def patched() -> Iterator[None]:
         patch.setattr("mcp_tasks.workflows.sweep.ThreadPoolExecutor", Inline)
         patch.setattr("concurrent.futures.ThreadPoolExecutor", Inline)
         patch.setattr("mcp_tasks.server.methods.execution_input.MAX_INLINE_INPUT_BYTES", ROOM)
-        patch.setattr("mcp_tasks.workflows.finish.ROOM", ROOM)
+        patch.setattr("mcp_tasks.workflows.finish.MAX_ROW_RESULT_BYTES", ROOM)
         yield
 
 

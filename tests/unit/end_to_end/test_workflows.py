@@ -203,7 +203,7 @@ def test_a_trace_is_logged_by_every_function_that_works_for_it(
 
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
     traced = [line["message"] for line in lines if line.get("traceparent") == parent]
-    assert sorted(traced) == ["audit", "ran", "request answered"], (
+    assert sorted(traced) == ["audit", "request answered", "step ran"], (
         "the call and its run, and not the poll"
     )
 
@@ -226,7 +226,9 @@ def test_no_argument_answer_result_or_token_is_logged(
     cloud.start("estimate_savings", {"monthly": 271828.18, "years": 10, "runs": 100})
 
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
-    assert {"request answered", "ran", "asked", "finished"} <= {line["message"] for line in lines}
+    assert {"request answered", "step ran", "ask handled", "execution ended"} <= {
+        line["message"] for line in lines
+    }
     assert any(line.get("task_id") == task_id for line in lines)
     assert secret not in log.getvalue()
     assert "271828" not in log.getvalue()

@@ -15,7 +15,7 @@ from mcp_tasks.tasks.questions import Ask, FormQuestion, open_ask
 from mcp_tasks.tasks.task import Task
 from mcp_tasks.tasks.task_table import TaskTable
 from mcp_tasks.workflows.executions import execution_arn
-from mcp_tasks.workflows.reconcile import Found, Reconciler
+from mcp_tasks.workflows.reconcile import Reconciled, Reconciler
 from tests.unit.support.aws import TABLE, Mortal, create_payloads, create_table, raw_rows, real
 from tests.unit.support.example_task import ID, NOW, a_task
 from tests.unit.support.states import States
@@ -54,7 +54,7 @@ class World:
         assert self.row.reconcile_at is not None
         return self.row.reconcile_at
 
-    def look(self, now: int | None = None) -> Found | None:
+    def look(self, now: int | None = None) -> Reconciled | None:
         """Look after the task, when it is due unless it is said when."""
         return self.repair.reconcile(self.row, self.reconcile_at if now is None else now)
 

@@ -480,7 +480,7 @@ def test_a_task_older_than_step_functions_memory_is_not_started_again(
 ) -> None:
     """It may have run, and ended unheard: its name is free again, and the start would be another
     (API reference, StartExecution: 90 days)."""
-    monkeypatch.setattr(idempotent_creation, "START_WITHIN_MS", HOUR // 2)
+    monkeypatch.setattr(idempotent_creation, "MAX_START_AGE_MS", HOUR // 2)
     task_id = count_to(stack)
     time.now += HOUR // 2
     assert count_to(stack) == task_id

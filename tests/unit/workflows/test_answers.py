@@ -12,8 +12,8 @@ from mcp_tasks.payloads.pointer import POINTER, payload_prefix
 from mcp_tasks.payloads.s3_store import PayloadStore
 from mcp_tasks.tasks.task import Task, now_ms
 from mcp_tasks.workflows.ask import ask
-from mcp_tasks.workflows.reconcile import Found
-from mcp_tasks.workflows.steps import ANSWERS_ROOM, answers_carried, answers_so_far
+from mcp_tasks.workflows.reconcile import Reconciled
+from mcp_tasks.workflows.step_payloads import MAX_INLINE_ANSWERS_BYTES, all_answers, store_answers
 from tests.unit.support.aws import Calls, create_payloads, refusing
 from tests.unit.support.stack import Stack
 from tests.unit.support.states import States
@@ -57,7 +57,7 @@ def looked_after(stack: Stack, task: Task, key: str, answer: dict[str, Any]) -> 
     (opened,) = task.asks
     task = deployment.task_table.answer(task, {opened: {key: answer}}, now_ms())
     assert task.reconcile_at is not None
-    assert deployment.reconciler.reconcile(task, task.reconcile_at) is Found.RESENT
+    assert deployment.reconciler.reconcile(task, task.reconcile_at) is Reconciled.DELIVERED
 
 
 each_way = pytest.mark.parametrize("passed_on", [updated, looked_after])
@@ -104,7 +104,7 @@ def test_an_answer_that_cannot_be_stored_at_the_moment_is_passed_on_later(
     del stack.calls.instead["put_object"]
     task = stack.deployment.task_table.get(task.task_id, now_ms())
     assert task.reconcile_at is not None
-    assert stack.deployment.reconciler.reconcile(task, task.reconcile_at) is Found.RESENT
+    assert stack.deployment.reconciler.reconcile(task, task.reconcile_at) is Reconciled.DELIVERED
     assert len(states.received) == 1
 
 
@@ -112,10 +112,12 @@ def test_an_answer_that_cannot_be_stored_at_the_moment_is_passed_on_later(
 
 
 def test_few_answers_are_carried_as_they_are(payloads: PayloadStore, aws: Calls) -> None:
-    answers = {"a": {"action": "accept", "content": {"text": "x" * (ANSWERS_ROOM - 100)}}}
+    answers = {
+        "a": {"action": "accept", "content": {"text": "x" * (MAX_INLINE_ANSWERS_BYTES - 100)}}
+    }
     event = {"answers": answers}
-    assert answers_so_far(event, payloads, PREFIX) == answers
-    assert answers_carried(event, answers, payloads, PREFIX) == {}
+    assert all_answers(event, payloads, PREFIX) == answers
+    assert store_answers(event, answers, payloads, PREFIX) == {}
     assert aws.clients == []
 
 
@@ -123,19 +125,19 @@ def test_many_answers_are_stored_and_come_back_with_those_that_follow(
     payloads: PayloadStore,
 ) -> None:
     answers = {f"a{n}": LARGE for n in range(3)}
-    carried = answers_carried({"answers": answers}, answers, payloads, PREFIX)
+    carried = store_answers({"answers": answers}, answers, payloads, PREFIX)
     assert POINTER in carried["earlier"]
     event = {**carried, "answers": {"a3": SMALL}}
-    assert answers_so_far(event, payloads, PREFIX) == {**answers, "a3": SMALL}
+    assert all_answers(event, payloads, PREFIX) == {**answers, "a3": SMALL}
 
 
 def test_what_is_stored_is_not_stored_again_for_a_small_answer(
     payloads: PayloadStore, aws: Calls
 ) -> None:
     answers = {f"a{n}": LARGE for n in range(3)}
-    event = {**answers_carried({"answers": answers}, answers, payloads, PREFIX)}
+    event = {**store_answers({"answers": answers}, answers, payloads, PREFIX)}
     event["answers"] = {"a3": SMALL}
-    assert answers_carried(event, {**answers, "a3": SMALL}, payloads, PREFIX) == {}
+    assert store_answers(event, {**answers, "a3": SMALL}, payloads, PREFIX) == {}
     assert aws.operations == ["put_object"]
 
 
@@ -144,5 +146,5 @@ def test_a_definition_that_is_older_tells_of_no_earlier_answers(
     payloads: PayloadStore, event: dict[str, Any]
 ) -> None:
     """Executions keep the definition that they began with."""
-    assert answers_so_far(event, payloads, PREFIX) == {}
-    assert answers_carried(event, {}, payloads, PREFIX) == {}
+    assert all_answers(event, payloads, PREFIX) == {}
+    assert store_answers(event, {}, payloads, PREFIX) == {}

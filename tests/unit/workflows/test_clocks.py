@@ -17,7 +17,7 @@ from mcp_tasks.tasks.questions import FormQuestion, open_ask
 from mcp_tasks.tasks.reconcile_schedule import EXPIRED_MS, STOP_AGAIN_MS
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.workflows.finish import finish
-from mcp_tasks.workflows.reconcile import Found
+from mcp_tasks.workflows.reconcile import Reconciled
 from tests.unit.support.example_task import HOUR, ID, NOW, a_task
 from tests.unit.support.repairing import ARN, MACHINE, YES, World
 
@@ -148,7 +148,7 @@ def test_a_sweeper_whose_clock_is_ahead_ends_no_task_that_is_there_for_others(
     """In its last moment, by the right clock."""
     world.started()
     last = NOW + HOUR - 1
-    assert world.look(last + ahead) is Found.RUNNING
+    assert world.look(last + ahead) is Reconciled.RUNNING
     world.states.end(ARN, RESULT)
     assert world.rows.complete(ID, RESULT, last).status is Status.COMPLETED
 
@@ -171,5 +171,5 @@ def test_an_end_that_comes_with_an_early_clock_is_not_lost(world: World) -> None
     now, late = NOW + HOUR - 3 * MINUTE, NOW + HOUR + 2 * MINUTE
     catalogue, payloads = world.catalogue, world.payloads
     assert finish(detail, world.rows, world.executions, catalogue, payloads, late) is None
-    assert world.look(now) is Found.FINISHED
+    assert world.look(now) is Reconciled.ENDED
     assert world.row.status is Status.COMPLETED

@@ -21,7 +21,7 @@ from tests.unit.support.aws import REGION
 MACHINE: Final = "arn:aws:states:us-east-1:123456789012:stateMachine:demo-count"
 EXECUTION: Final = "arn:aws:states:us-east-1:123456789012:execution:demo-count:c1-0"
 START: Final = {"stateMachineArn": MACHINE, "name": "c1-0", "input": '{"a":1}'}
-STOP: Final = {"executionArn": EXECUTION, "error": "TaskOver", "cause": ANY}
+STOP: Final = {"executionArn": EXECUTION, "error": "TaskEnded", "cause": ANY}
 WHEN: Final = datetime(2026, 11, 21, tzinfo=UTC)
 
 
@@ -258,7 +258,7 @@ def test_an_answer_that_was_not_sent_is_an_error(
 
 def test_a_heartbeat_tells_that_a_state_waits(executions: Executions, aws: Stubber) -> None:
     aws.add_response("send_task_heartbeat", {}, {"taskToken": "token"})
-    assert executions.waits("token") is True
+    assert executions.is_waiting("token") is True
 
 
 @pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist"])
@@ -266,7 +266,7 @@ def test_a_heartbeat_tells_that_nothing_waits(
     executions: Executions, aws: Stubber, code: str
 ) -> None:
     aws.add_client_error("send_task_heartbeat", code)
-    assert executions.waits("token") is False
+    assert executions.is_waiting("token") is False
 
 
 def test_a_token_that_is_called_invalid_may_be_waited_on(
@@ -274,11 +274,11 @@ def test_a_token_that_is_called_invalid_may_be_waited_on(
 ) -> None:
     """It says nothing of a task that was closed (API reference, SendTaskHeartbeat)."""
     aws.add_client_error("send_task_heartbeat", "InvalidToken")
-    assert executions.waits("token") is True
+    assert executions.is_waiting("token") is True
 
 
 def test_a_heartbeat_that_fails_tells_nothing(executions: Executions, aws: Stubber) -> None:
     """What is asked stays open."""
     aws.add_client_error("send_task_heartbeat", "ThrottlingException")
     with pytest.raises(ClientError, match="Throttling"):
-        executions.waits("token")
+        executions.is_waiting("token")

@@ -18,7 +18,7 @@ from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
 from mcp_tasks.tasks.task_table import TaskTable
 from mcp_tasks.workflows.executions import ExecutionEnd, execution_arn
-from mcp_tasks.workflows.finish import ROOM, finish
+from mcp_tasks.workflows.finish import MAX_ROW_RESULT_BYTES, finish
 from tests.paths import EVENTS
 from tests.unit.support.aws import Calls, raw_rows, refusing
 from tests.unit.support.example_task import HOUR, ID, NOW, a_task
@@ -336,7 +336,9 @@ def result_of(rows: TaskTable, payloads: PayloadStore) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.parametrize(("size", "kept"), [(ROOM, True), (ROOM + 1, False)])
+@pytest.mark.parametrize(
+    ("size", "kept"), [(MAX_ROW_RESULT_BYTES, True), (MAX_ROW_RESULT_BYTES + 1, False)]
+)
 def test_a_row_keeps_a_result_that_it_has_room_for(
     rows: TaskTable, run: Run, payloads: PayloadStore, size: int, kept: bool
 ) -> None:
@@ -399,7 +401,7 @@ def test_an_output_that_is_not_there_any_more_fails_the_task(
     rows.create(task_of("orders"))
     gone = PayloadPointer(f"orders/{ID}/{'0' * 32}", 0, 9).as_json()
     assert run(succeeded(output(gone)), "orders") is Status.FAILED
-    assert rows.get(ID, NOW).status_message == "What the tool put out is not there any more"
+    assert rows.get(ID, NOW).status_message == "The tool's output is not there any more"
 
 
 @pytest.mark.parametrize("operation", ["put_object", "get_object"])

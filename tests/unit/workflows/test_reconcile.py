@@ -15,9 +15,9 @@ from mcp_tasks.tasks.errors import UnknownTask
 from mcp_tasks.tasks.reconcile_schedule import EXPIRED_MS, FIRST_RECONCILE_MS, STOP_AGAIN_MS
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.workflows import reconcile as repair
-from mcp_tasks.workflows.executions import START_WITHIN_MS, execution_arn
-from mcp_tasks.workflows.finish import ROOM
-from mcp_tasks.workflows.reconcile import REMOVED, REMOVED_AFTER_MS, Found
+from mcp_tasks.workflows.executions import MAX_START_AGE_MS, execution_arn
+from mcp_tasks.workflows.finish import MAX_ROW_RESULT_BYTES
+from mcp_tasks.workflows.reconcile import TOOL_REMOVED, UNKNOWN_TOOL_MS, Reconciled
 from tests.unit.support import rows_of_version_3 as before
 from tests.unit.support.aws import Died, raw_rows, real, refusing
 from tests.unit.support.example_task import HOUR, ID, NOW
@@ -40,7 +40,7 @@ def world(moto: None, no_account: None, catalogue: Catalogue) -> World:
 
 def test_a_task_that_was_never_started_is_started(world: World) -> None:
     world.written(input='{"upto":5}')
-    assert world.look() is Found.STARTED
+    assert world.look() is Reconciled.STARTED
     assert world.states.executions[ARN].input == '{"upto":5}'
     assert world.row.status is Status.WORKING
 
@@ -55,7 +55,7 @@ def test_a_task_whose_execution_cannot_be_seen_yet_is_not_started_again(
         world.states.end(ARN, RESULT, status)
     world.states.late[ARN] = None
     before = world.states.executions[ARN].status
-    assert world.look() is Found.STARTED
+    assert world.look() is Reconciled.STARTED
     assert list(world.states.executions) == [ARN]
     assert world.states.executions[ARN].status == before
 
@@ -65,21 +65,21 @@ def test_a_task_that_there_is_no_room_for_is_started_later(world: World, code: s
     world.written()
     start = world.calls.instead["start_execution"]
     world.calls.instead["start_execution"] = refusing("stepfunctions", code)
-    assert world.look() is Found.NOT_STARTED
+    assert world.look() is Reconciled.NOT_STARTED
     assert world.row.status is Status.WORKING
     world.calls.instead["start_execution"] = start
-    assert world.look() is Found.STARTED
+    assert world.look() is Reconciled.STARTED
 
 
 def test_a_task_that_cannot_be_started_fails(world: World) -> None:
     """Its tool was removed while there was no room for it."""
     world.written()
     world.calls.instead["start_execution"] = refusing("stepfunctions", "StateMachineDoesNotExist")
-    assert world.look() is Found.FAILED
+    assert world.look() is Reconciled.FAILED
     task = world.row
     assert (task.status, task.error) == (
         Status.FAILED,
-        {"code": -32603, "message": repair.REFUSED},
+        {"code": -32603, "message": repair.NOT_STARTED},
     )
 
 
@@ -87,9 +87,9 @@ def test_what_was_started_before_a_start_was_refused_is_stopped(world: World) ->
     """What another attempt has just started is not found at once (DescribeExecution)."""
     world.written()
     world.calls.instead["start_execution"] = refusing("stepfunctions", "AccessDeniedException")
-    assert world.look() is Found.FAILED
+    assert world.look() is Reconciled.FAILED
     assert world.row.reconcile_at == DUE + STOP_AGAIN_MS
-    assert world.look(DUE + STOP_AGAIN_MS) is Found.STOPPED
+    assert world.look(DUE + STOP_AGAIN_MS) is Reconciled.STOPPED
     assert "stop_execution" in world.calls.operations
     assert world.row.reconcile_at is None
 
@@ -104,29 +104,29 @@ def test_a_task_that_was_cancelled_before_its_start_was_refused_stays_cancelled(
         return refusing("stepfunctions", "AccessDeniedException")()
 
     world.calls.instead["start_execution"] = refuse
-    assert world.look() is Found.FAILED
+    assert world.look() is Reconciled.FAILED
     assert world.row.status is Status.CANCELLED
 
 
-@pytest.mark.parametrize(("age", "found"), [(0, Found.STARTED), (1, Found.FAILED)])
+@pytest.mark.parametrize(("age", "found"), [(0, Reconciled.STARTED), (1, Reconciled.FAILED)])
 def test_a_task_that_step_functions_may_have_forgotten_is_not_started(
-    world: World, age: int, found: Found
+    world: World, age: int, found: Reconciled
 ) -> None:
     """API reference, "StartExecution": a name may be used again 90 days after its execution
     ended. It may have run, and started a second time it would do everything twice."""
     world.written(ttl_ms=400 * DAY)
-    assert world.look(NOW + START_WITHIN_MS + age) is found
-    assert (ARN in world.states.executions) is (found is Found.STARTED)
-    assert START_WITHIN_MS < 90 * DAY
-    if found is Found.FAILED:
-        assert world.row.status_message == repair.GONE
+    assert world.look(NOW + MAX_START_AGE_MS + age) is found
+    assert (ARN in world.states.executions) is (found is Reconciled.STARTED)
+    assert MAX_START_AGE_MS < 90 * DAY
+    if found is Reconciled.FAILED:
+        assert world.row.status_message == repair.EXECUTION_NOT_FOUND
 
 
 def test_a_task_that_runs_for_longer_than_that_is_not_given_up(world: World) -> None:
     world.started(ttl_ms=400 * DAY)
-    assert world.look(NOW + 300 * DAY) is Found.RUNNING
+    assert world.look(NOW + 300 * DAY) is Reconciled.RUNNING
     world.states.end(ARN, RESULT)
-    assert world.look() is Found.FINISHED
+    assert world.look() is Reconciled.ENDED
 
 
 # ended
@@ -143,16 +143,16 @@ def test_a_task_that_runs_for_longer_than_that_is_not_given_up(world: World) -> 
 )
 def test_an_end_that_nobody_heard_of_is_written(world: World, status: str, becomes: Status) -> None:
     world.ended(RESULT, status)
-    assert world.look() is Found.FINISHED
+    assert world.look() is Reconciled.ENDED
     task = world.row
     assert (task.status, task.reconcile_at) == (becomes, None)
     assert task.result == (RESULT if becomes is Status.COMPLETED else None)
 
 
 def test_a_large_result_that_nobody_heard_of_is_stored(world: World) -> None:
-    result = {"content": [{"type": "text", "text": "x" * ROOM}]}
+    result = {"content": [{"type": "text", "text": "x" * MAX_ROW_RESULT_BYTES}]}
     world.ended(result)
-    assert world.look() is Found.FINISHED
+    assert world.look() is Reconciled.ENDED
     stored = world.row.result_payload
     assert stored is not None
     assert json.loads(world.payloads.get(stored)) == result
@@ -161,16 +161,16 @@ def test_a_large_result_that_nobody_heard_of_is_stored(world: World) -> None:
 def test_an_end_that_cannot_be_seen_yet_is_written_by_the_next_look(world: World) -> None:
     world.ended(RESULT)
     world.states.late[ARN] = "RUNNING"
-    assert world.look() is Found.RUNNING
+    assert world.look() is Reconciled.RUNNING
     assert world.row.status is Status.WORKING
     world.states.late.clear()
-    assert world.look() is Found.FINISHED
+    assert world.look() is Reconciled.ENDED
 
 
 def test_an_execution_that_is_to_be_redriven_has_not_ended(world: World) -> None:
     world.ended(status="FAILED")
     world.states.late[ARN] = "PENDING_REDRIVE"
-    assert world.look() is Found.RUNNING
+    assert world.look() is Reconciled.RUNNING
 
 
 def test_a_cancel_between_describe_and_write_stands(world: World) -> None:
@@ -182,7 +182,7 @@ def test_a_cancel_between_describe_and_write_stands(world: World) -> None:
         return describe(**arguments)
 
     world.calls.instead["describe_execution"] = cancel_then_describe
-    assert world.look() is Found.FINISHED
+    assert world.look() is Reconciled.ENDED
     assert (world.row.status, world.row.result) == (Status.CANCELLED, None)
 
 
@@ -190,7 +190,7 @@ def test_an_execution_that_runs_is_left_alone(world: World) -> None:
     world.started()
     task = world.row
     world.calls.forget()
-    assert world.repair.reconcile(task, DUE) is Found.RUNNING
+    assert world.repair.reconcile(task, DUE) is Reconciled.RUNNING
     assert world.calls.operations == ["update_item", "describe_execution"]
 
 
@@ -205,47 +205,47 @@ def test_the_execution_is_that_of_the_state_machine_that_the_row_names(world: Wo
     theirs = execution_arn(machine, ID)
     other = world.states.run(MACHINE, ID)
     world.states.end(other, {"content": []})
-    assert world.look() is Found.RUNNING
+    assert world.look() is Reconciled.RUNNING
     world.states.end(theirs, {"order": 7})
-    assert world.look() is Found.FINISHED
+    assert world.look() is Reconciled.ENDED
     assert world.row.result is not None
     assert world.row.result["structuredContent"] == {"order": 7}
 
 
 def test_a_removed_tools_execution_is_finished_too(world: World) -> None:
     world.ended(RESULT, tool="gone")
-    assert world.look() is Found.FINISHED
+    assert world.look() is Reconciled.ENDED
     assert world.row.result == RESULT
 
 
 def in_an_hour(world: World, **changes: Any) -> int:
     """When a task of the tool `gone` is looked at, of which only the row knows."""
     world.started(tool="gone", ttl_ms=DAY, **changes)
-    return NOW + REMOVED_AFTER_MS
+    return NOW + UNKNOWN_TOOL_MS
 
 
 def test_a_removed_tools_task_fails_and_says_so(world: World) -> None:
     """Nothing of it can go on: its worker was removed with it."""
-    assert world.look(in_an_hour(world)) is Found.FAILED
-    assert (world.row.status, world.row.status_message) == (Status.FAILED, REMOVED)
-    assert world.row.error == {"code": -32603, "message": REMOVED}
+    assert world.look(in_an_hour(world)) is Reconciled.FAILED
+    assert (world.row.status, world.row.status_message) == (Status.FAILED, TOOL_REMOVED)
+    assert world.row.error == {"code": -32603, "message": TOOL_REMOVED}
     assert world.states.executions[ARN].status == "ABORTED"
-    assert world.look() is Found.STOPPED
+    assert world.look() is Reconciled.STOPPED
     assert world.row.reconcile_at is None
 
 
 def test_a_tool_that_is_not_known_yet_was_not_removed(world: World) -> None:
     """A deployment brings it; the function that creates its tasks may be the first to be new."""
     in_an_hour(world)
-    assert world.look(NOW + REMOVED_AFTER_MS - 1) is Found.RUNNING
+    assert world.look(NOW + UNKNOWN_TOOL_MS - 1) is Reconciled.RUNNING
     assert world.row.status is Status.WORKING
     assert world.states.executions[ARN].status == "RUNNING"
 
 
 def test_a_removed_tools_task_is_not_started(world: World) -> None:
     world.written(tool="gone", ttl_ms=DAY)
-    assert world.look() is Found.RUNNING
-    assert world.look(NOW + REMOVED_AFTER_MS) is Found.FAILED
+    assert world.look() is Reconciled.RUNNING
+    assert world.look(NOW + UNKNOWN_TOOL_MS) is Reconciled.FAILED
     assert world.states.executions == {}
 
 
@@ -254,9 +254,9 @@ def test_an_execution_that_the_stack_has_no_rights_to_any_more_is_let_go(world: 
     now = in_an_hour(world)
     for call in ("describe_execution", "stop_execution"):
         world.calls.instead[call] = refusing("stepfunctions", "AccessDeniedException")
-    assert world.look(now) is Found.FAILED
-    assert world.row.status_message == REMOVED
-    assert world.look() is Found.STOPPED
+    assert world.look(now) is Reconciled.FAILED
+    assert world.row.status_message == TOOL_REMOVED
+    assert world.look() is Reconciled.STOPPED
     assert world.row.reconcile_at is None
 
 
@@ -268,7 +268,7 @@ def test_what_may_be_mended_does_not_end_a_task(world: World, tool: str, code: s
     world.started(tool=tool, ttl_ms=DAY)
     world.calls.instead["describe_execution"] = refusing("stepfunctions", code)
     with pytest.raises(ClientError, match=code):
-        world.look(NOW + REMOVED_AFTER_MS)
+        world.look(NOW + UNKNOWN_TOOL_MS)
     assert world.row.status is Status.WORKING
 
 
@@ -284,7 +284,7 @@ def test_a_stop_that_may_be_mended_is_repeated(world: World, tool: str, code: st
         world.look()
     del world.calls.instead["stop_execution"]
     world.states.serve(world.calls)
-    assert world.look() is Found.STOPPED
+    assert world.look() is Reconciled.STOPPED
     assert world.states.executions[ARN].status == "ABORTED"
 
 
@@ -295,7 +295,7 @@ def test_an_answer_that_was_stored_and_not_sent_is_sent(world: World) -> None:
     world.started()
     (ask,) = world.asked("token")
     world.answered(ask)
-    assert world.look() is Found.RESENT
+    assert world.look() is Reconciled.DELIVERED
     assert world.states.received == [("token", {"sure": YES})]
     assert world.row.asks == {}
 
@@ -307,10 +307,10 @@ def test_an_answer_whose_token_is_used_up_is_sent_to_nobody(world: World, state:
     (ask,) = world.asked("token")
     world.answered(ask)
     world.states.tokens["token"] = state
-    assert world.look() is Found.RESENT
+    assert world.look() is Reconciled.DELIVERED
     assert world.states.received == []
     assert world.row.asks == {}, "and it is not tried again"
-    assert world.look() is Found.RUNNING
+    assert world.look() is Reconciled.RUNNING
 
 
 def test_an_answer_that_could_not_be_sent_is_sent_by_the_next_look(world: World) -> None:
@@ -323,7 +323,7 @@ def test_an_answer_that_could_not_be_sent_is_sent_by_the_next_look(world: World)
         world.look()
     assert [found.token for found in world.row.undelivered] == ["token"]
     world.calls.instead["send_task_success"] = send
-    assert world.look() is Found.RESENT
+    assert world.look() is Reconciled.DELIVERED
 
 
 # questions
@@ -332,7 +332,7 @@ def test_an_answer_that_could_not_be_sent_is_sent_by_the_next_look(world: World)
 def test_a_question_that_a_state_waits_for_stays_open(world: World) -> None:
     world.started()
     (ask,) = world.asked("token")
-    assert world.look(NOW + HOUR // 2) is Found.RUNNING
+    assert world.look(NOW + HOUR // 2) is Reconciled.RUNNING
     assert world.row.asks == {ask.id: ask}
     assert world.states.tokens == {"token": "waits"}, "and the probe has not used the token"
 
@@ -346,7 +346,7 @@ def test_a_question_that_nothing_waits_for_is_closed(world: World, state: str | 
         del world.states.tokens["token"]
     else:
         world.states.tokens["token"] = state
-    assert world.look(NOW + HOUR // 2) is Found.CLOSED
+    assert world.look(NOW + HOUR // 2) is Reconciled.ASK_CLOSED
     assert (world.row.status, world.row.asks) == (Status.WORKING, {})
 
 
@@ -354,7 +354,7 @@ def test_one_of_two_questions_is_closed(world: World) -> None:
     world.started()
     _, second = world.asked("token 1", "token 2")
     world.states.tokens["token 1"] = "gone"
-    assert world.look(NOW + HOUR // 2) is Found.CLOSED
+    assert world.look(NOW + HOUR // 2) is Reconciled.ASK_CLOSED
     assert (world.row.status, world.row.asks) == (Status.INPUT_REQUIRED, {second.id: second})
 
 
@@ -362,7 +362,7 @@ def test_several_questions_are_closed_at_once(world: World) -> None:
     world.started()
     world.asked("token 1", "token 2", "token 3")
     world.states.tokens |= {"token 1": "gone", "token 3": "gone"}
-    assert world.look(NOW + HOUR // 2) is Found.CLOSED
+    assert world.look(NOW + HOUR // 2) is Reconciled.ASK_CLOSED
     assert [ask.token for ask in world.row.asks.values()] == ["token 2"]
     assert world.row.status is Status.INPUT_REQUIRED
 
@@ -372,7 +372,7 @@ def test_an_answer_is_sent_and_a_question_closed_in_one_look(world: World) -> No
     first, _ = world.asked("token 1", "token 2")
     world.answered(first)
     world.states.tokens["token 2"] = "gone"
-    assert world.look(NOW + HOUR // 2) is Found.CLOSED
+    assert world.look(NOW + HOUR // 2) is Reconciled.ASK_CLOSED
     assert world.states.received == [("token 1", {"sure": YES})]
     assert (world.row.status, world.row.asks) == (Status.WORKING, {})
 
@@ -389,7 +389,7 @@ def test_an_answer_that_comes_during_the_look_is_not_thrown_away(world: World) -
         return heartbeat(**arguments)
 
     world.calls.instead["send_task_heartbeat"] = answer_first
-    assert world.look(NOW + HOUR // 2) is Found.RUNNING
+    assert world.look(NOW + HOUR // 2) is Reconciled.RUNNING
     assert [found.answers for found in world.row.undelivered] == [dict.fromkeys(ask.questions, YES)]
 
 
@@ -411,7 +411,7 @@ def test_a_task_that_was_cancelled_is_stopped_once_more(world: World) -> None:
     world.started()
     world.rows.cancel(ID, NOW + 5, "alice")
     assert world.reconcile_at == NOW + 5 + STOP_AGAIN_MS
-    assert world.look() is Found.STOPPED
+    assert world.look() is Reconciled.STOPPED
     assert world.states.executions[ARN].status == "ABORTED"
     assert world.row.reconcile_at is None
 
@@ -425,7 +425,7 @@ def test_a_cancelled_task_whose_execution_is_over_or_never_was_leaves_the_index(
     else:
         world.ended(status=status)
     world.rows.cancel(ID, NOW + 5, "alice")
-    assert world.look() is Found.STOPPED
+    assert world.look() is Reconciled.STOPPED
     assert world.row.reconcile_at is None
     assert {e.status for e in world.states.executions.values()} == ({status} - {None})
 
@@ -438,7 +438,7 @@ def test_a_task_whose_execution_could_not_be_stopped_is_due_again(world: World) 
     with pytest.raises(ClientError, match="Throttling"):
         world.look()
     world.calls.instead["stop_execution"] = stop
-    assert world.look() is Found.STOPPED
+    assert world.look() is Reconciled.STOPPED
 
 
 # expired
@@ -446,17 +446,17 @@ def test_a_task_whose_execution_could_not_be_stopped_is_due_again(world: World) 
 
 def test_a_task_that_has_passed_its_time_to_live_fails_and_is_stopped(world: World) -> None:
     world.started()
-    assert world.look(NOW + HOUR + EXPIRED_MS) is Found.EXPIRED
+    assert world.look(NOW + HOUR + EXPIRED_MS) is Reconciled.EXPIRED
     task = world.row
     assert (task.status, task.status_message) == (Status.FAILED, repair.EXPIRED)
     assert world.states.executions[ARN].status == "ABORTED"
-    assert world.look() is Found.STOPPED
+    assert world.look() is Reconciled.STOPPED
     assert world.row.reconcile_at is None
 
 
 def test_a_task_that_has_passed_its_time_to_live_is_not_started_any_more(world: World) -> None:
     world.written()
-    assert world.look(NOW + HOUR + EXPIRED_MS) is Found.EXPIRED
+    assert world.look(NOW + HOUR + EXPIRED_MS) is Reconciled.EXPIRED
     assert world.states.executions == {}
 
 
@@ -464,7 +464,7 @@ def test_a_task_that_has_passed_its_time_to_live_is_not_started_any_more(world: 
 def test_a_clock_that_is_ahead_ends_no_task(world: World, late: int) -> None:
     """Its last seconds are those of whoever has the right time."""
     world.started()
-    assert world.look(NOW + HOUR + late) is Found.RUNNING
+    assert world.look(NOW + HOUR + late) is Reconciled.RUNNING
     assert world.row.status is Status.WORKING
     assert world.states.executions[ARN].status == "RUNNING"
     assert world.reconcile_at >= NOW + HOUR + EXPIRED_MS, "it is due when it is surely over"
@@ -477,7 +477,7 @@ def test_an_expired_task_whose_execution_cannot_be_stopped_is_due_again(world: W
     with pytest.raises(ClientError, match="Throttling"):
         world.look(NOW + HOUR + EXPIRED_MS)
     world.calls.instead["stop_execution"] = stop
-    assert world.look() in (Found.EXPIRED, Found.STOPPED)
+    assert world.look() in (Reconciled.EXPIRED, Reconciled.STOPPED)
     assert world.states.executions[ARN].status == "ABORTED"
     assert world.row.status is Status.FAILED
 
@@ -494,7 +494,7 @@ def test_an_end_that_comes_as_the_task_expires_stands(world: World) -> None:
         return written
 
     world.calls.instead["update_item"] = complete_after_claim
-    assert world.look(NOW + HOUR + EXPIRED_MS) is Found.EXPIRED
+    assert world.look(NOW + HOUR + EXPIRED_MS) is Reconciled.EXPIRED
     assert (world.row.status, world.row.result) == (Status.COMPLETED, RESULT)
 
 
@@ -534,7 +534,7 @@ def test_a_task_that_was_just_heard_of_is_not_looked_at(world: World) -> None:
 def test_of_two_looks_at_one_moment_one_is_made(world: World) -> None:
     world.written()
     seen = world.row
-    assert world.repair.reconcile(seen, DUE) is Found.STARTED
+    assert world.repair.reconcile(seen, DUE) is Reconciled.STARTED
     world.calls.forget()
     assert world.repair.reconcile(seen, DUE) is None
     assert world.calls.operations == ["update_item"], "the claim that fails, and nothing else"
@@ -549,7 +549,7 @@ def test_a_look_that_fails_is_made_again_later(world: World) -> None:
         world.look()
     assert world.reconcile_at >= DUE + MINUTE
     world.calls.instead["describe_execution"] = describe
-    assert world.look() is Found.STARTED
+    assert world.look() is Reconciled.STARTED
 
 
 # rows of version 3
@@ -557,7 +557,7 @@ def test_a_look_that_fails_is_made_again_later(world: World) -> None:
 
 def test_a_task_of_version_3_that_was_never_started_is_started(world: World) -> None:
     before.put(before.WORKING)
-    assert world.look(DUE) is Found.STARTED
+    assert world.look(DUE) is Reconciled.STARTED
     assert world.states.executions[ARN].input == '{"upto":3}'
     assert world.reconcile_at > DUE, "and is in the index from now on"
 
@@ -566,7 +566,7 @@ def test_a_task_of_version_3_is_finished(world: World) -> None:
     before.put(before.ASKING)
     world.states.run(MACHINE, ID)
     world.states.end(ARN, RESULT)
-    assert world.look(NOW + HOUR // 2) is Found.FINISHED
+    assert world.look(NOW + HOUR // 2) is Reconciled.ENDED
     assert (world.row.status, world.row.result) == (Status.COMPLETED, RESULT)
 
 
@@ -574,14 +574,14 @@ def test_a_question_of_version_3_is_closed(world: World) -> None:
     before.put(before.ASKING)
     world.states.run(MACHINE, ID)
     world.states.tokens[before.TOKEN] = "gone"
-    assert world.look(NOW + HOUR // 2) is Found.CLOSED
+    assert world.look(NOW + HOUR // 2) is Reconciled.ASK_CLOSED
     assert world.row.status is Status.WORKING
 
 
 def test_a_task_of_version_3_that_has_expired_fails_and_is_stopped(world: World) -> None:
     before.put(before.WORKING)
     world.states.run(MACHINE, ID)
-    assert world.look(NOW + HOUR + EXPIRED_MS) is Found.EXPIRED
+    assert world.look(NOW + HOUR + EXPIRED_MS) is Reconciled.EXPIRED
     assert world.states.executions[ARN].status == "ABORTED"
 
 
@@ -603,7 +603,7 @@ def ended_unheard(world: World) -> None:
 
 
 def large_ended_unheard(world: World) -> None:
-    world.ended({"content": [{"type": "text", "text": "x" * ROOM}]})
+    world.ended({"content": [{"type": "text", "text": "x" * MAX_ROW_RESULT_BYTES}]})
 
 
 def answered(world: World) -> None:
@@ -671,7 +671,7 @@ def test_wherever_a_look_dies_the_next_one_does_the_rest(
     before = world.kept()
     task, at = world.row, LOST[lost] or world.reconcile_at
     world.calls.forget()
-    assert world.repair.reconcile(task, at) not in (None, Found.RUNNING)
+    assert world.repair.reconcile(task, at) not in (None, Reconciled.RUNNING)
     expected, calls = state(world), len(world.calls.made)
 
     for last in range(calls):

@@ -26,14 +26,9 @@ from mcp_tasks.registry.function_tool import FunctionTool
 from mcp_tasks.registry.schema import InvalidArguments
 from mcp_tasks.registry.workflow_tool import WorkflowTool
 from mcp_tasks.tasks.task_table import TaskTable
-from mcp_tasks.workflows.steps import (
-    RESULT_ROOM,
-    explain_to,
-    report_to,
-    result_carried,
-    run_function,
-    run_step,
-)
+from mcp_tasks.workflows.step_payloads import MAX_INLINE_RESULT_BYTES, offload_result
+from mcp_tasks.workflows.step_reports import status_reporter, tool_error_reporter
+from mcp_tasks.workflows.steps import run_function, run_step
 from tests.unit.support.aws import Calls
 from tests.unit.support.example_task import HOUR, ID, NOW, a_task
 
@@ -135,19 +130,21 @@ def test_a_small_result_goes_through_step_functions(
     payloads: PayloadStore, aws: Calls, text: str
 ) -> None:
     """Which counts bytes, and may be handed escapes."""
-    longest = RESULT_ROOM // len(json.dumps(text)) - 30
+    longest = MAX_INLINE_RESULT_BYTES // len(json.dumps(text)) - 30
     output = run_function(declared(repeat), {"text": text, "times": longest}, TaskContext())
-    assert result_carried(output, payloads, PREFIX) is output
+    assert offload_result(output, payloads, PREFIX) is output
     assert aws.clients == []
 
 
-@pytest.mark.parametrize(("text", "times"), [("a", RESULT_ROOM), ("😀", RESULT_ROOM // 12 + 1)])
+@pytest.mark.parametrize(
+    ("text", "times"), [("a", MAX_INLINE_RESULT_BYTES), ("😀", MAX_INLINE_RESULT_BYTES // 12 + 1)]
+)
 def test_a_large_result_is_stored_as_it_is(
     payloads: PayloadStore, aws: Calls, text: str, times: int
 ) -> None:
     """The whole CallToolResult: nobody has to load it before its client asks for it."""
     output = run_function(declared(repeat), {"text": text, "times": times}, TaskContext())
-    carried = result_carried(output, payloads, PREFIX)
+    carried = offload_result(output, payloads, PREFIX)
     payload = pointer_of(carried["result"])
     assert payload is not None
     assert carried == {"result": payload.as_json()}
@@ -159,20 +156,20 @@ def test_a_large_result_is_stored_as_it_is(
 def test_a_question_is_never_stored(payloads: PayloadStore, aws: Calls) -> None:
     """The function that asks reads no payloads."""
     output = {"ask": {"page": {"message": "x" * 300_000, "url": "https://a.example"}}}
-    assert result_carried(output, payloads, PREFIX) is output
+    assert offload_result(output, payloads, PREFIX) is output
     assert aws.clients == []
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 def test_a_result_that_is_no_json_is_refused(payloads: PayloadStore, number: float) -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
-        result_carried({"result": {"structuredContent": number}}, payloads, PREFIX)
+        offload_result({"result": {"structuredContent": number}}, payloads, PREFIX)
 
 
 def test_half_of_a_surrogate_pair_is_refused(payloads: PayloadStore) -> None:
     """No answer could carry it; and the runtime would end for it."""
     with pytest.raises(UnicodeEncodeError):
-        result_carried({"result": {"content": ["\ud83d"]}}, payloads, PREFIX)
+        offload_result({"result": {"content": ["\ud83d"]}}, payloads, PREFIX)
 
 
 # workflow tools
@@ -239,7 +236,7 @@ def test_a_report_is_the_rows_status_message(
     rows: TaskTable, progress: float | None, said: str
 ) -> None:
     rows.create(a_task())
-    report_to(rows, ID, lambda: NOW + 5)("reading", progress)
+    status_reporter(rows, ID, lambda: NOW + 5)("reading", progress)
     task = rows.get(ID, NOW + 5)
     assert (task.status_message, task.last_updated_at) == (said, NOW + 5)
 
@@ -249,15 +246,15 @@ def test_a_report_to_a_task_that_is_over_ends_the_step(rows: TaskTable) -> None:
     rows.create(a_task())
     rows.cancel(ID, NOW, "alice")
     with pytest.raises(TaskCancelled):
-        report_to(rows, ID, lambda: NOW + 1)("late", None)
+        status_reporter(rows, ID, lambda: NOW + 1)("late", None)
 
 
 def test_a_report_to_a_task_that_is_gone_ends_the_step(rows: TaskTable) -> None:
     rows.create(a_task())
     with pytest.raises(TaskCancelled):
-        report_to(rows, ID, lambda: NOW + HOUR)("late", None)
+        status_reporter(rows, ID, lambda: NOW + HOUR)("late", None)
     with pytest.raises(TaskCancelled):
-        report_to(rows, "c1-0", lambda: NOW)("late", None)
+        status_reporter(rows, "c1-0", lambda: NOW)("late", None)
 
 
 def test_a_tool_cannot_swallow_its_cancellation() -> None:
@@ -297,9 +294,9 @@ def test_an_answer_that_is_not_usable_is_not_repeated() -> None:
 def test_what_a_failing_step_says_is_kept_on_its_row(rows: TaskTable) -> None:
     """Cut, so that the row has room for it; for nobody, when the task is over."""
     rows.create(a_task())
-    explain_to(rows, ID, lambda: NOW)("x" * 100_000)
+    tool_error_reporter(rows, ID, lambda: NOW)("x" * 100_000)
     assert rows.get(ID, NOW).tool_error == "x" * 8000
     rows.complete(ID, {"content": []}, NOW)
-    explain_to(rows, ID, lambda: NOW)("late")
+    tool_error_reporter(rows, ID, lambda: NOW)("late")
     assert rows.get(ID, NOW).tool_error is None
-    explain_to(rows, f"c1-{'f' * 32}", lambda: NOW)("nobody's")
+    tool_error_reporter(rows, f"c1-{'f' * 32}", lambda: NOW)("nobody's")

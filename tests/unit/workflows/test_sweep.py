@@ -26,7 +26,7 @@ from mcp_tasks.tasks.task_item import SCHEMA_VERSION, item_of
 from mcp_tasks.workflows import reconcile as repair
 from mcp_tasks.workflows import sweep as module
 from mcp_tasks.workflows.executions import execution_arn
-from mcp_tasks.workflows.sweep import LOOKS, sweep
+from mcp_tasks.workflows.sweep import MAX_TASKS_PER_SHARD, sweep
 from tests.unit.support import rows_of_version_3 as before
 from tests.unit.support.aws import Died, raw_rows, real, refusing
 from tests.unit.support.example_task import HOUR, ID, NOW, a_task
@@ -60,7 +60,7 @@ def written(world: World, ids: list[str]) -> None:
 
 def run(world: World, now: int = DUE, seconds: float = 60) -> dict[str, int]:
     """One run of the sweeper."""
-    return dict(sweep(world.rows, world.repair, lambda: now, seconds).found)
+    return dict(sweep(world.rows, world.repair, lambda: now, seconds).counts)
 
 
 def started(world: World) -> set[str]:
@@ -109,9 +109,9 @@ def test_a_run_does_what_there_is_to_do_and_counts_it(world: World) -> None:
     world.rows.create(a_task(task_id=task_id(8), created_at=now))
     assert run(world, now) == {
         "started": 1,
-        "finished": 1,
+        "ended": 1,
         "stopped": 1,
-        "passed": 1,
+        "skipped": 1,
         "running": 2,
         "expired": 1,
     }
@@ -120,7 +120,7 @@ def test_a_run_does_what_there_is_to_do_and_counts_it(world: World) -> None:
 
 def test_all_tasks_of_all_shards_are_looked_at(world: World) -> None:
     """More than a query finds."""
-    ids = of_shard("0", LOOKS - 5) + [task_id(n) for n in range(30_000, 30_020)]
+    ids = of_shard("0", MAX_TASKS_PER_SHARD - 5) + [task_id(n) for n in range(30_000, 30_020)]
     written(world, ids)
     assert run(world) == {"started": len(ids)}
     assert started(world) == set(ids)
@@ -131,7 +131,7 @@ def test_all_tasks_of_all_shards_are_looked_at(world: World) -> None:
 
 @pytest.fixture
 def few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LOOKS", 4)
+    monkeypatch.setattr(module, "MAX_TASKS_PER_SHARD", 4)
 
 
 @pytest.mark.usefixtures("few_looks")
@@ -161,7 +161,7 @@ def test_a_task_that_was_never_started_does_not_wait_for_all_that_only_wait(worl
 def test_two_thirds_of_what_step_functions_answers_are_asked_at_most() -> None:
     """Step Functions developer guide, "Quotas": 15 DescribeExecution a second, elsewhere 10, for
     all of an account and region."""
-    assert LOOKS * SHARDS / 60 <= 10 * 0.8
+    assert MAX_TASKS_PER_SHARD * SHARDS / 60 <= 10 * 0.8
 
 
 @pytest.mark.usefixtures("few_looks")
@@ -202,14 +202,14 @@ def test_a_run_ends_when_its_time_is_up(world: World, monkeypatch: pytest.Monkey
     ticks = iter(range(100))
     with monkeypatch.context() as patch:
         patch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
-        assert run(world, seconds=4) == {"started": 3, "left": 1}
+        assert run(world, seconds=4) == {"started": 3, "out of time": 1}
     assert started(world) == set(ids[:3])
     assert run(world) == {"started": 2}
 
 
 def test_a_run_without_time_looks_at_nothing(world: World) -> None:
     written(world, [ID])
-    assert run(world, seconds=0) == {"left": 1}
+    assert run(world, seconds=0) == {"out of time": 1}
     assert started(world) == set()
 
 
@@ -244,7 +244,7 @@ def test_two_runs_at_once_look_at_each_task_once(world: World) -> None:
         one, other = pool.map(lambda _: run(world), range(2))
     total = Counter(one) + Counter(other)
     assert total["started"] == 40
-    assert total.keys() <= {"started", "passed"}
+    assert total.keys() <= {"started", "skipped"}
     assert world.calls.operations.count("start_execution") == 40
 
 
@@ -265,7 +265,7 @@ def test_one_large_end_is_read_at_a_time(world: World, monkeypatch: pytest.Monke
         reading -= 1
 
     monkeypatch.setattr(repair, "end_task", end)
-    assert run(world) == {"finished": 40}
+    assert run(world) == {"ended": 40}
     assert most == 1
 
 
@@ -335,7 +335,7 @@ def test_a_row_that_is_gone_by_now_is_passed(world: World) -> None:
     """The index lags behind the rows."""
     written(world, [ID])
     world.calls.instead["get_item"] = lambda **arguments: {}
-    assert run(world) == {"passed": 1}
+    assert run(world) == {"skipped": 1}
 
 
 def test_a_shard_that_cannot_be_read_keeps_no_other_waiting(world: World) -> None:

@@ -26,7 +26,7 @@ from ...tasks.errors import Conflict, UnknownTask
 from ...tasks.idempotency import FREE_AFTER_MS, IdempotencyKeyReused, IdempotencyKeys, KeyedTask
 from ...tasks.state import Status
 from ...tasks.task import Task, now_ms
-from ...workflows.executions import START_WITHIN_MS
+from ...workflows.executions import MAX_START_AGE_MS
 from ..call import Call
 from .task_creation import StartRefused, TaskCreation, WriteOutcomeUnknown
 
@@ -156,7 +156,7 @@ class IdempotentCreation:
         except UnknownTask:
             return None
         untouched = task.status is Status.WORKING and task.revision == 1
-        if untouched and START_AGAIN_MS < now - keyed.created_at <= START_WITHIN_MS:
+        if untouched and START_AGAIN_MS < now - keyed.created_at <= MAX_START_AGE_MS:
             self.creation.start_again(task)
         logger.append_keys(task_id=task.task_id)
         audit("create", task.task_id, task.principal, repeated=True)

@@ -21,9 +21,9 @@ from ...tasks.questions import check_size
 from ...tasks.state import Status
 from ...tasks.task import Task, now_ms
 from ...tasks.task_table import TaskTable
-from ...workflows.ask import pass_on
+from ...workflows.ask import deliver_answers
 from ...workflows.executions import Executions
-from ...workflows.reconcile import Found, Reconciler
+from ...workflows.reconcile import Reconciled, Reconciler
 from ..call import Call, Complete, MethodTable
 from .poll_rate_limit import PollRateLimit
 from .result_links import ResultLinks
@@ -94,7 +94,7 @@ class TaskMethods:
             return Complete({})
         for ask in task.asks.values():
             if not ask.outstanding:
-                if not pass_on(task, ask, self.executions, self.payloads):
+                if not deliver_answers(task, ask, self.executions, self.payloads):
                     logger.warning("No execution waits for the answers", task_id=task_id)
                 self.task_table.mark_delivered(task_id, ask.id, now_ms())
         return Complete({})
@@ -122,7 +122,7 @@ class TaskMethods:
     def _reconciled(self, task: Task, now: int, principal: str) -> Task:
         """The task after it was reconciled; unchanged when that found nothing or failed."""
         try:
-            if self.reconciler.reconcile(task, now) in (None, Found.RUNNING):
+            if self.reconciler.reconcile(task, now) in (None, Reconciled.RUNNING):
                 return task
             return self.task_table.get(task.task_id, now_ms(), principal)
         except Exception as error:

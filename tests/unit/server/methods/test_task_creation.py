@@ -73,7 +73,7 @@ class Busy:
         """What a run of the sweeper finds, once a task that is new now is due."""
         self.time.now += FIRST_RECONCILE_MS
         deployment = self.stack.deployment
-        return dict(sweep(deployment.task_table, deployment.reconciler, self.time.read, 60).found)
+        return dict(sweep(deployment.task_table, deployment.reconciler, self.time.read, 60).counts)
 
     @property
     def executions(self) -> list[str]:
@@ -153,7 +153,7 @@ def test_an_execution_that_ended_before_its_start_was_known_is_finished(busy: Bu
     with busy.fault("start_execution", raising(ReadTimeoutError(endpoint_url=URL)), late=True):
         task_id = busy.call().result["taskId"]
     busy.states.end(execution_arn(f"{PREFIX}count", task_id), {"content": []})
-    assert busy.sweep() == {"finished": 1}
+    assert busy.sweep() == {"ended": 1}
     assert busy.stack.task(task_id, **SIGNED)["status"] == "completed"
 
 

@@ -301,7 +301,7 @@ def test_a_poll_waits_for_step_functions_and_s3_for_a_moment_only(
 
     repair = Deployment(ENVIRONMENT, client, catalogue).reconciler_within_request
     with suppress(Exception):
-        repair.executions.waits("token")
+        repair.executions.is_waiting("token")
     with suppress(ReadTimeoutError):
         repair.payloads.get(PayloadPointer(f"count/{ID}/{'0' * 32}", 0, 9))
     config = made[service]

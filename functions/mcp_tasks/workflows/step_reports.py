@@ -1,0 +1,59 @@
+"""A running step's reports to its client, and why it failed: both are written to the task's row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from aws_lambda_powertools import Logger
+
+from ..aws.errors import error_code, is_transient
+from ..registry.context import TaskCancelled
+from ..tasks.errors import TaskEnded, UnknownTask
+from ..tasks.task_table import TaskTable
+
+MAX_TOOL_ERROR_CHARACTERS: Final = 8_000
+
+logger = Logger()
+
+
+def status_reporter(
+    task_table: TaskTable, task_id: str, clock: Callable[[], int]
+) -> Callable[[str, float | None], None]:
+    """The function behind `TaskContext.report`: it writes the task's status message.
+
+    It raises TaskCancelled when the task has ended. A report that fails with a transient error is
+    left out: the step's work is worth more than its reports.
+    """
+
+    def report(message: str, progress: float | None) -> None:
+        text = message if progress is None else f"{progress:.0%} {message}"
+        try:
+            task_table.report(task_id, text, clock())
+        except (TaskEnded, UnknownTask):
+            raise TaskCancelled from None
+        except Exception as error:
+            if not is_transient(error):
+                raise
+            logger.warning("A status message was not written", error=error_code(error))
+
+    return report
+
+
+def tool_error_reporter(
+    task_table: TaskTable, task_id: str, clock: Callable[[], int]
+) -> Callable[[str], None]:
+    """A function that stores a ToolError's message on the task's row, so that no log has it."""
+
+    def explain(message: str) -> None:
+        try:
+            task_table.store_tool_error(task_id, message[:MAX_TOOL_ERROR_CHARACTERS], clock())
+        except (TaskEnded, UnknownTask):
+            return
+        except Exception as error:
+            # The step fails all the same; its client does not get the message.
+            if not is_transient(error):
+                raise
+            logger.error("A tool error's message was not written", error=error_code(error))
+
+    return explain
