@@ -53,7 +53,10 @@ class WorkflowTool(Tool):
                 "cannot be tools"
             )
         if self.steps or self.state_permissions:
-            raise ValueError(f"{self.name}: a state machine that exists already takes no steps")
+            raise ValueError(
+                f"{self.name}: a state machine that exists already takes neither steps nor "
+                "state_permissions"
+            )
         if self.ask_first is not None:
             raise ValueError(
                 f"{self.name}: a state machine that exists already gets only its arguments, so "
