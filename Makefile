@@ -58,7 +58,7 @@ bench: python ## Latencies on the emulator: tasks/get, tools/call, push, cold st
 	@$(LOCAL) prepare --tests
 	@$(IN_ENV) python -m tests.campaigns.bench
 
-soak: python ## 50 listens with 10 tasks each for two minutes: sent, delivered, missed, duplicates
+soak: python ## 50 subscriptions with 10 tasks each for two minutes: sent, delivered, missed, duplicates
 	@$(LOCAL) prepare --tests
 	@$(IN_ENV) python -m tests.campaigns.soak $(ARGS)
 

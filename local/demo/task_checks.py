@@ -97,7 +97,7 @@ async def subscribe_to_tasks(demo: Demo, client: Client) -> None:
         demo.streaming_url, read_timeout_seconds=REQUEST_SECONDS, extensions=[extension]
     ) as subscriber:
         for share in (0.1, 0.9):
-            arguments = {"monthly": 200, "years": 20, "share_of_stocks": share, "runs": 20_000}
+            arguments = {"monthly": 200, "years": 20, "share_of_stocks": share, "runs": 10_000}
             created = await start_task(subscriber, "simulate_savings", arguments)
             names[created.task_id] = f"{share:.0%} stocks"
         await extension.listen(subscriber.session, names, show_change)

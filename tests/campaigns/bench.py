@@ -1,9 +1,9 @@
 """How fast the deployed stack answers on the emulator: `make bench`.
 
-Warm requests over one kept-alive connection, one after the other; the way of a change from its row
-to a client that listens; and the cold start of the API function as CPU time of its imports. The
-machine is noisy: compare figures of one run only. The emulator's own overhead is the first line, a
-request that no function answers.
+It measures warm requests over one kept-alive connection, one after the other; the time from a
+change of a row to a client with a subscription; and the cold start of the API function as the CPU
+time of its imports. The machine is noisy: compare figures of one run only. The first line is a
+request that no function answers: the emulator's own overhead.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from local.gateway import DeployedApi, Gateway
 from mcp_tasks.server_identity import ServerIdentity
 from tests.integration.support.aws import client_of
 from tests.integration.support.client import Client, accept
-from tests.integration.support.listening import Listen
+from tests.integration.support.subscriptions import Subscription
 from tests.limits import RAISED
 from tests.paths import PLATFORM_TOOLS
 
 TOOLS = PLATFORM_TOOLS
 WARM_UP, REQUESTS, CREATES = 30, 300, 60
-FOLLOWED, ANSWER_EVERY = 20, 0.25
-"""Tasks that one listen follows, and the seconds between two of their beginnings."""
+SUBSCRIBED, ANSWER_EVERY_SECONDS = 20, 0.25
+"""The tasks of one subscription, and the seconds between two answers to them."""
 TARGETS = {
     "tasks/get": 25.0,
     "tools/call, creates a task": 60.0,
-    "listen: acknowledged": 300.0,
-    "listen: from the row to the client": 1000.0,
+    "subscription: acknowledged": 300.0,
+    "subscription: from the row to the client": 1000.0,
 }
 """Milliseconds, at the median."""
 
@@ -163,30 +163,31 @@ def unknown(stack: LocalStack) -> dict[str, list[float]]:
 
 
 def push(stack: LocalStack) -> dict[str, list[float]]:
-    """How long a listen waits for its acknowledgement, and each change until it is told.
+    """How long a subscription's acknowledgement takes, and each change until it is delivered.
 
-    The tasks wait for an answer until the listen has begun.
+    The tasks wait for an answer until the subscription is open.
     """
     with Gateway(DeployedApi.read(stack, client_of(stack.emulator))) as gateway:
         client = Client(gateway.url)
         task_ids = []
-        for _ in range(FOLLOWED):
+        for _ in range(SUBSCRIBED):
             task_ids.append(client.start("estimate_savings", monthly=1, years=1, runs=1000))
             client.until_asked(task_ids[-1], "answer")
-        listen = Listen(client, task_ids)
+        subscription = Subscription(client, task_ids)
         with ThreadPoolExecutor(1) as pool:
-            ended = pool.submit(listen.run)
+            ended = pool.submit(subscription.run)
             for task_id in task_ids:
-                time.sleep(ANSWER_EVERY)
+                time.sleep(ANSWER_EVERY_SECONDS)
                 (key,) = client.get(task_id)["inputRequests"]
                 client.update(task_id, {key: accept(share_of_stocks=0.5)})
             ended.result()
-        again = [Listen(client, task_ids).run().acknowledged_after for _ in range(10)]
-    delays = [heard.delay for heard in listen.heard if heard.delay is not None]
+        acknowledged = [Subscription(client, task_ids).run().acknowledged_after for _ in range(10)]
+        acknowledged.append(subscription.acknowledged_after)
+    delays = [received.delay for received in subscription.received if received.delay is not None]
     return {
-        "listen: acknowledged": sorted(1000 * s for s in [listen.acknowledged_after, *again]),
-        # But for the states in which the tasks were found.
-        "listen: from the row to the client": sorted(1000 * s for s in delays[FOLLOWED:]),
+        "subscription: acknowledged": sorted(1000 * s for s in acknowledged),
+        # Without the states that the tasks had when the subscription began.
+        "subscription: from the row to the client": sorted(1000 * s for s in delays[SUBSCRIBED:]),
     }
 
 

@@ -1,8 +1,8 @@
-"""Many listens for a while, on the emulator: `make soak`.
+"""Many subscriptions for a while, on the emulator: `make soak`.
 
-50 clients follow 10 tasks each over the streaming endpoint, for two minutes. The tasks mostly wait,
-and end one by one, in random order. In the end every row says by its revision how many changes
-there were, and every client what it heard of.
+50 clients subscribe to 10 tasks each at the streaming endpoint, for two minutes. The tasks mostly
+wait, and end one by one, in random order. At the end the revision of each row says how many changes
+there were, and each client says how many it received.
 
 Exit code 1 when anything was missed or came twice.
 """
@@ -26,18 +26,18 @@ from local.deployment import LocalStack, deploy
 from local.gateway import FUNCTION_TIMEOUT_SECONDS, DeployedApi, Gateway
 from tests.integration.support.aws import client_of, rows
 from tests.integration.support.client import Client
-from tests.integration.support.listening import Listen
+from tests.integration.support.subscriptions import Subscription
 from tests.limits import RAISED
 
 TOOLS = ROOT / "tests" / "integration" / "tools"
 CREATED = 1
-"""The revision of a new task, in which the listens find it."""
+"""The revision of a new task's row."""
 CREATORS = 4
 WARM = 6
-BEGIN, BACK = 40, 20
-"""Seconds after which a task may take its first step, when all listens have begun; and how long
-each goes on after it."""
-OVER = ("completed", "failed", "cancelled")
+BEGIN_SECONDS, BACK_SECONDS = 40, 20
+"""When the first task takes its step, after all subscriptions are open; and how long each task goes
+on after its step."""
+TERMINAL = ("completed", "failed", "cancelled")
 
 
 def revisions(stack: LocalStack, dynamodb: Any) -> dict[str, int]:
@@ -47,11 +47,11 @@ def revisions(stack: LocalStack, dynamodb: Any) -> dict[str, int]:
 
 
 def walking(client: Client, count: int, seconds: int) -> list[str]:
-    """Tasks that end within the time."""
+    """Start tasks that end within `seconds`. Returns their ids."""
 
     def start(number: int) -> str:
-        out = BEGIN + (seconds - BEGIN - BACK) * number // count
-        return client.start("walk", out=out, back=BACK)
+        out = BEGIN_SECONDS + (seconds - BEGIN_SECONDS - BACK_SECONDS) * number // count
+        return client.start("walk", out=out, back=BACK_SECONDS)
 
     numbers = list(range(count))
     random.shuffle(numbers)
@@ -62,25 +62,27 @@ def walking(client: Client, count: int, seconds: int) -> list[str]:
         return list(pool.map(start, numbers))
 
 
-def report(listens: Sequence[Listen], rows: dict[str, int]) -> int:
-    """Print what came of it; returns how much went wrong."""
+def report(subscriptions: Sequence[Subscription], rows: dict[str, int]) -> int:
+    """Print the figures. Returns the number of failures."""
     sent = delivered = missed = duplicates = terminal_missed = 0
     delays: list[float] = []
-    for listen in listens:
-        for task_id in listen.task_ids:
+    for subscription in subscriptions:
+        for task_id in subscription.task_ids:
             changes = rows[task_id] - CREATED
-            states = listen.states(task_id)
-            told = [(s["status"], s.get("statusMessage"), s["lastUpdatedAt"]) for s in states]
-            distinct = len(set(told)) - 1  # the first is the state in which it was found
+            states = subscription.changes(task_id)
+            seen = [(s["status"], s.get("statusMessage"), s["lastUpdatedAt"]) for s in states]
+            distinct = len(set(seen)) - 1  # the first is the state when the subscription began
             sent += changes
             delivered += distinct
             missed += changes - distinct
-            duplicates += len(told) - len(set(told))
-            terminal_missed += states[-1]["status"] not in OVER
-        told_after = [heard.delay for heard in listen.heard if heard.delay is not None]
-        delays += told_after[len(listen.task_ids) :]
-    ungraceful = sum(not listen.graceful for listen in listens)
-    say(f"\n{len(listens)} listens, {sum(len(listen.task_ids) for listen in listens)} tasks")
+            duplicates += len(seen) - len(set(seen))
+            terminal_missed += states[-1]["status"] not in TERMINAL
+        found = [received.delay for received in subscription.received if received.delay is not None]
+        delays += found[len(subscription.task_ids) :]
+    ungraceful = sum(not subscription.graceful for subscription in subscriptions)
+    tasks = sum(len(subscription.task_ids) for subscription in subscriptions)
+    acknowledged = [subscription.acknowledged_after for subscription in subscriptions]
+    say(f"\n{len(subscriptions)} subscriptions, {tasks} tasks")
     for name, value in {
         "changes sent": sent,
         "delivered": delivered,
@@ -91,26 +93,27 @@ def report(listens: Sequence[Listen], rows: dict[str, int]) -> int:
         "delay, median (ms)": round(statistics.median(delays) * 1000),
         "delay, 95 % (ms)": round(statistics.quantiles(delays, n=20)[-1] * 1000),
         "delay, longest (ms)": round(max(delays) * 1000),
-        "acknowledged after, median (ms)": round(
-            statistics.median(listen.acknowledged_after for listen in listens) * 1000
-        ),
+        "acknowledged after, median (ms)": round(statistics.median(acknowledged) * 1000),
     }.items():
         say(f"{name:34}{value:8}")
     return missed + duplicates + terminal_missed + ungraceful
 
 
-def soak(stack: LocalStack, aws: Any, listens: int, tasks: int, seconds: int) -> int:
-    """Run it; returns how much went wrong."""
-    with Gateway(DeployedApi.read(stack, aws)) as gateway, ThreadPoolExecutor(listens) as pool:
+def soak(stack: LocalStack, aws: Any, subscriptions: int, tasks: int, seconds: int) -> int:
+    """Run the campaign. Returns the number of failures."""
+    with (
+        Gateway(DeployedApi.read(stack, aws)) as gateway,
+        ThreadPoolExecutor(subscriptions) as pool,
+    ):
         client = Client(gateway.url)
         start = time.monotonic()
-        with step(f"{listens * tasks} tasks"):
-            task_ids = walking(client, listens * tasks, seconds)
-        followed = [task_ids[n * tasks : (n + 1) * tasks] for n in range(listens)]
+        with step(f"{subscriptions * tasks} tasks"):
+            task_ids = walking(client, subscriptions * tasks, seconds)
+        followed = [task_ids[n * tasks : (n + 1) * tasks] for n in range(subscriptions)]
         running = [
-            pool.submit(Listen(client, ids, FUNCTION_TIMEOUT_SECONDS).run) for ids in followed
+            pool.submit(Subscription(client, ids, FUNCTION_TIMEOUT_SECONDS).run) for ids in followed
         ]
-        say(f"{listens} listens after {time.monotonic() - start:.0f} s")
+        say(f"{subscriptions} subscriptions after {time.monotonic() - start:.0f} s")
         ended = [future.result() for future in running]
         say(f"all ended after {time.monotonic() - start:.0f} s")
     return report(ended, revisions(stack, aws("dynamodb")))
@@ -119,15 +122,15 @@ def soak(stack: LocalStack, aws: Any, listens: int, tasks: int, seconds: int) ->
 def main() -> int:
     """Print the figures; the exit code tells whether anything was missed."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns.soak")
-    parser.add_argument("--listens", type=int, default=50)
-    parser.add_argument("--tasks", type=int, default=10, help="of each listen")
+    parser.add_argument("--subscriptions", type=int, default=50)
+    parser.add_argument("--tasks", type=int, default=10, help="the tasks of each subscription")
     parser.add_argument("--seconds", type=int, default=120)
     options = parser.parse_args()
     running = emulators.start("soak")
     try:
         stack = deploy(running, Path(TOOLS), "mcp-soak", {**RAISED, "max_tasks": "0"})
         aws = client_of(running)
-        return 1 if soak(stack, aws, options.listens, options.tasks, options.seconds) else 0
+        return 1 if soak(stack, aws, options.subscriptions, options.tasks, options.seconds) else 0
     finally:
         running.stop()
 

@@ -16,38 +16,38 @@ from tests.integration.support.traces import Traces
 
 @pytest.fixture
 def client(stack: LocalStack) -> Client:
-    """A client that declares the tasks extension, and that it can be asked."""
+    """A client that declares the tasks extension and elicitation."""
     return Client(stack.url)
 
 
 @pytest.fixture
 def plain_client(stack: LocalStack) -> Client:
-    """A client that declares nothing."""
+    """A client without capabilities."""
     return Client(stack.url, {})
 
 
 @pytest.fixture
 def traces(stack: LocalStack, aws: Any) -> Traces:
-    """The stack's rows and executions, read behind the server's back."""
+    """The stack's rows and executions, read directly from AWS."""
     return Traces(stack, aws)
 
 
 @pytest.fixture(scope="session")
 def guarded(stacks: Stacks) -> LocalStack:
-    """A stack that takes only tokens (`-c auth=oauth`), with the limits that are the default."""
+    """A stack with `auth=oauth` and the default limits."""
     found: LocalStack = stacks["guarded"]
     return found
 
 
 @pytest.fixture(scope="session")
 def guarded_gateway(guarded: LocalStack, aws: Any) -> Iterator[Gateway]:
-    """The same stack, streaming."""
+    """The gateway that streams, in front of `guarded`."""
     with Gateway(DeployedApi.read(guarded, aws)) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def gateway(stack: LocalStack, aws: Any) -> Iterator[Gateway]:
-    """The same stack, streaming."""
+    """The gateway that streams, in front of `stack`."""
     with Gateway(DeployedApi.read(stack, aws)) as running:
         yield running

@@ -1,4 +1,4 @@
-"""`make replay`: dead letters, as AWS leaves them, do what they were to do."""
+"""`make replay`: dead-letter messages, as AWS writes them, are processed after all."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from local.gateway import Gateway
 from tests.integration.support.aws import event_source, function_name, listed
 from tests.integration.support.client import Client
 from tests.integration.support.traces import Traces
-from tests.integration.test_push_survives import CHANGES, following
+from tests.integration.test_notifications_survive_failures import CHANGES, subscribed
 
 EVENTS = ROOT / "events"
 
 
-class Letters:
+class DeadLetters:
     """The stack's dead-letter queues."""
 
     def __init__(self, stack: LocalStack, aws: Any) -> None:
@@ -37,17 +37,18 @@ class Letters:
         )
 
     def replay(self, hop: str) -> Tally:
-        """Replay everything, and return what became of one queue."""
+        """Replay all queues, and return the tally of one."""
         tallies = {tally.queue: tally for tally in replay(self.outputs, self._aws)}
         return tallies[self.outputs[f"{hop}DeadLetters"].rpartition("/")[2]]
 
 
 @pytest.fixture
-def letters(stack: LocalStack, aws: Any) -> Letters:
-    return Letters(stack, aws)
+def dead_letters(stack: LocalStack, aws: Any) -> DeadLetters:
+    return DeadLetters(stack, aws)
 
 
-def left_by(hop: str) -> list[dict[str, Any]]:
+def messages_of(hop: str) -> list[dict[str, Any]]:
+    """Messages as AWS left them in a hop's dead-letter queue."""
     found: list[dict[str, Any]] = json.loads((EVENTS / f"dead-letters-{hop}.json").read_text())[
         "Messages"
     ]
@@ -55,8 +56,8 @@ def left_by(hop: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def deaf(aws: Any, stack: LocalStack) -> Iterator[None]:
-    """Nobody hears that executions end."""
+def dropping_execution_events(aws: Any, stack: LocalStack) -> Iterator[None]:
+    """Let no function receive the events about executions' ends."""
     events = aws("events")
     prefix = f"{stack.name}-FinishExecutionEnded"
     (rule,) = listed(events, "list_rules", "Rules", NamePrefix=prefix)
@@ -68,8 +69,8 @@ def deaf(aws: Any, stack: LocalStack) -> Iterator[None]:
 
 
 @contextmanager
-def given_up_on(aws: Any, function: str) -> Iterator[None]:
-    """What comes in its stream is passed over, as what Lambda has given up on."""
+def discarding_stream(aws: Any, function: str) -> Iterator[None]:
+    """Let the function's stream records be passed over, as when Lambda has given up on them."""
     lambda_ = aws("lambda")
     mapping = event_source(lambda_, function)
     nothing = {"Filters": [{"Pattern": json.dumps({"eventName": ["NOTHING"]})}]}
@@ -83,8 +84,8 @@ def given_up_on(aws: Any, function: str) -> Iterator[None]:
 
 
 @contextmanager
-def unread(aws: Any, function: str) -> Iterator[None]:
-    """A function is not called with what is in its queue."""
+def holding_queue(aws: Any, function: str) -> Iterator[None]:
+    """Do not call a function with its queue's messages."""
     lambda_ = aws("lambda")
     mapping = event_source(lambda_, function)
     lambda_.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
@@ -95,54 +96,54 @@ def unread(aws: Any, function: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("left_by_whom", [0, 1], ids=["the rule", "Lambda"])
-def test_a_task_whose_end_was_not_heard_is_finished(
+def test_a_task_whose_executions_end_was_missed_is_finished(
     stack: LocalStack,
     aws: Any,
     client: Client,
     traces: Traces,
-    letters: Letters,
+    dead_letters: DeadLetters,
     left_by_whom: int,
 ) -> None:
-    with deaf(aws, stack):
+    with dropping_execution_events(aws, stack):
         task_id = client.start("count_up", to=1)
         traces.until_execution(task_id, "SUCCEEDED")
         arn = traces.row(task_id)["stateMachineArn"]["S"]
         execution = aws("stepfunctions").describe_execution(
             executionArn=f"{arn.replace(':stateMachine:', ':execution:')}:{task_id}"
         )
-        letter = left_by("finish")[left_by_whom]
+        letter = messages_of("finish")[left_by_whom]
         body = json.loads(letter["Body"])
         event = body.get("requestPayload", body)
         told = ("executionArn", "stateMachineArn", "name", "status", "output")
         event["detail"] |= {name: execution[name] for name in told}
-        letters.put("Finish", body, letter.get("MessageAttributes"))
+        dead_letters.put("Finish", body, letter.get("MessageAttributes"))
         assert traces.row(task_id)["status"]["S"] == "working"
-        tally = letters.replay("Finish")
+        tally = dead_letters.replay("Finish")
     assert (tally.found, tally.left) == (1, 0)
     assert traces.row(task_id)["status"]["S"] == "completed"
-    assert letters.replay("Finish").found == 0
+    assert dead_letters.replay("Finish").found == 0
 
 
-def test_changes_that_were_not_published_reach_those_who_listen(
-    gateway: Gateway, stack: LocalStack, aws: Any, letters: Letters
+def test_changes_that_were_not_published_reach_subscribers(
+    gateway: Gateway, stack: LocalStack, aws: Any, dead_letters: DeadLetters
 ) -> None:
-    """From the stream, which the message points into."""
+    """The dead-letter message points into the stream, which still has the changes."""
     publish = function_name(stack, aws("lambda"), "Publish")
-    with following(Client(gateway.url)) as follower, given_up_on(aws, publish):
-        follower.tell()
-        follower.client.end(follower.task_id)
-        (letter,) = left_by("publish")
+    with subscribed(Client(gateway.url)) as subscriber, discarding_stream(aws, publish):
+        subscriber.accept_start()
+        subscriber.client.end(subscriber.task_id)
+        (letter,) = messages_of("publish")
         body = json.loads(letter["Body"])
-        body["DDBStreamBatchInfo"] |= _changes_of(follower.task_id, stack, aws)
-        letters.put("Publish", body)
-        tally = letters.replay("Publish")
-        follower.running.result()
+        body["DDBStreamBatchInfo"] |= _changes_of(subscriber.task_id, stack, aws)
+        dead_letters.put("Publish", body)
+        tally = dead_letters.replay("Publish")
+        subscriber.running.result()
     assert (tally.found, tally.left) == (1, 0)
-    assert follower.told() == CHANGES
+    assert subscriber.delivered() == CHANGES
 
 
 def _changes_of(task_id: str, stack: LocalStack, aws: Any) -> dict[str, Any]:
-    """Where in the stream a task's changes are, from the moment that it waited to be told."""
+    """Where in the stream a task's changes are, from its start on."""
     streams = aws("dynamodbstreams")
     (found,) = streams.list_streams(TableName=stack.outputs["TasksTable"])["Streams"]
     arn = found["StreamArn"]
@@ -165,49 +166,49 @@ def _changes_of(task_id: str, stack: LocalStack, aws: Any) -> dict[str, Any]:
     }
 
 
-def test_changes_that_were_not_delivered_reach_those_who_listen(
-    gateway: Gateway, stack: LocalStack, aws: Any, letters: Letters
+def test_changes_that_were_not_delivered_reach_subscribers(
+    gateway: Gateway, stack: LocalStack, aws: Any, dead_letters: DeadLetters
 ) -> None:
-    """From the dead-letter queue back into the queue, where they are found again."""
+    """They are moved from the dead-letter queue back into the queue."""
     deliver = function_name(stack, aws("lambda"), "Deliver")
-    with following(Client(gateway.url)) as follower:
-        with unread(aws, deliver):
-            follower.tell()
-            follower.client.end(follower.task_id)
-            _give_up_on(len(CHANGES), letters, aws)
-            assert follower.told() == []
-            tally = letters.replay("Deliver")
-        follower.running.result()
+    with subscribed(Client(gateway.url)) as subscriber:
+        with holding_queue(aws, deliver):
+            subscriber.accept_start()
+            subscriber.client.end(subscriber.task_id)
+            _give_up_on(len(CHANGES), dead_letters, aws)
+            assert subscriber.delivered() == []
+            tally = dead_letters.replay("Deliver")
+        subscriber.running.result()
     assert (tally.found, tally.left) == (len(CHANGES), 0)
-    assert follower.told() == CHANGES
+    assert subscriber.delivered() == CHANGES
 
 
-def _give_up_on(count: int, letters: Letters, aws: Any) -> None:
-    """Move messages into the dead-letter queue, as SQS does with what was received too often."""
-    sqs, queue = aws("sqs"), letters.outputs["DeliverQueue"]
+def _give_up_on(count: int, dead_letters: DeadLetters, aws: Any) -> None:
+    """Move messages into the dead-letter queue, as SQS does after too many receives."""
+    sqs, queue = aws("sqs"), dead_letters.outputs["DeliverQueue"]
     deadline = time.monotonic() + 30
     while count:
         assert time.monotonic() < deadline
         answer = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, WaitTimeSeconds=1)
         for message in answer.get("Messages", []):
-            letters.put("Deliver", message["Body"])
+            dead_letters.put("Deliver", message["Body"])
             sqs.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
             count -= 1
 
 
-def test_the_sweeper_runs_for_what_it_failed_at(letters: Letters) -> None:
-    for letter in left_by("sweep"):
-        letters.put("Sweep", letter["Body"], letter.get("MessageAttributes"))
-    tally = letters.replay("Sweep")
+def test_a_failed_run_of_the_sweeper_is_repeated(dead_letters: DeadLetters) -> None:
+    for letter in messages_of("sweep"):
+        dead_letters.put("Sweep", letter["Body"], letter.get("MessageAttributes"))
+    tally = dead_letters.replay("Sweep")
     assert (tally.found, tally.left) == (2, 0)
 
 
-def test_changes_of_a_stream_that_is_gone_stay_and_are_said_to_be_too_old(
-    letters: Letters, aws: Any, capsys: pytest.CaptureFixture[str]
+def test_messages_about_a_deleted_stream_stay_and_are_reported_as_too_old(
+    dead_letters: DeadLetters, aws: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (letter,) = left_by("publish")
-    letters.put("Publish", letter["Body"])
-    tally = letters.replay("Publish")
-    aws("sqs").purge_queue(QueueUrl=letters.outputs["PublishDeadLetters"])
+    (letter,) = messages_of("publish")
+    dead_letters.put("Publish", letter["Body"])
+    tally = dead_letters.replay("Publish")
+    aws("sqs").purge_queue(QueueUrl=dead_letters.outputs["PublishDeadLetters"])
     assert (tally.found, tally.left) == (1, 1)
     assert ": too old: " in capsys.readouterr().out

@@ -1,8 +1,8 @@
-"""Two cells behind one address, which applies the routing rules that the cells would deploy.
+"""Two cells behind one custom domain with the routing rules that the cells would deploy.
 
 c1 is `stack`, c2 is `conformance_stack`. The emulator has no custom domains, so the rules come from
-a synthesis of both cells behind a domain, and lead to the cells that are deployed. What listens is
-the streaming endpoint of each. All is tried with either cell's rules before the other's.
+a synthesis of both cells behind a domain, and lead to the cells that are deployed. Subscriptions
+use the streaming endpoint of each cell. Every test runs with either cell's rules first.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from local.deployment import LocalStack
 from local.gateway import DeployedApi, Gateway
 from tests.infra.conftest import CONTEXT
 from tests.integration.support.client import Client, accept
-from tests.integration.support.listening import Heard, Listen
 from tests.integration.support.router import Domain, Router, rules_of
+from tests.integration.support.subscriptions import Received, Subscription
 from tests.integration.support.traces import Traces
 from tests.paths import ROOT
 
 PRIORITIES = {"c1": {"c1": 20, "c2": 30}, "c2": {"c1": 20, "c2": 10}}
-"""The cell that comes first -> the cells' priorities."""
+"""The priorities of both cells, by the cell that is first."""
 TOOL = '''
 from mcp_tasks import tool
 
@@ -43,7 +43,7 @@ Template = dict[str, Any]
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell at its own addresses, and a tool of it that asks one question before it ends."""
+    """A cell with its own endpoints, and one of its tools, which asks one question."""
 
     name: str
     own: Client
@@ -54,13 +54,13 @@ class Cell:
     answer: dict[str, Any]
 
     def start(self, client: Client) -> str:
-        """Start a task of the cell at some address, and wait at its own until it asks."""
+        """Start a task through `client`, and wait at the cell's own endpoint for its question."""
         task_id = client.start(self.tool, **self.arguments)
         self.own.until_status(task_id, "input_required")
         return task_id
 
     def reply(self, client: Client, task: Mapping[str, Any]) -> None:
-        """Answer what a task of the cell asks."""
+        """Answer the question of a task of the cell."""
         (key,) = task["inputRequests"]
         assert client.update(task["taskId"], {key: self.answer}).status == 200
 
@@ -74,7 +74,7 @@ class Started:
 
 
 class Naming(Client):
-    """A client that knows of cells: its listens name one of their tasks in a header."""
+    """A client that knows of cells: its subscriptions name one of their tasks in a header."""
 
     def __init__(self, url: str, header: str, task_id: str) -> None:
         super().__init__(url)
@@ -87,7 +87,7 @@ class Naming(Client):
         headers: Mapping[str, str | None] | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> tuple[bytes, dict[str, str]]:
-        """With the header."""
+        """Add the header."""
         return super().compose(method, params, {**self._named, **(headers or {})}, meta)
 
 
@@ -123,7 +123,7 @@ def cells(
 def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], Template]:
     """The templates of both cells behind a domain, by the cell and its priority.
 
-    The rules do not depend on the tools, so there is but one.
+    The rules do not depend on the tools: one tool is enough.
     """
     folder = tmp_path_factory.mktemp("cells")
     (folder / "tools").mkdir()
@@ -167,7 +167,7 @@ def first(request: pytest.FixtureRequest, cells: dict[str, Cell]) -> Cell:
 def address(
     first: Cell, cells: dict[str, Cell], templates: dict[tuple[str, int], Template]
 ) -> Iterator[Client]:
-    """A client of the one address."""
+    """A client of the domain."""
     rules = []
     for item in PRIORITIES[first.name].items():
         cell, outputs = cells[item[0]], templates[item]["Outputs"]
@@ -198,7 +198,7 @@ def cell(request: pytest.FixtureRequest, cells: dict[str, Cell]) -> Cell:
 def started(
     request: pytest.FixtureRequest, address: Client, first: Cell, cells: dict[str, Cell]
 ) -> Started:
-    """A task that was created through a cell's own address, or through the one."""
+    """A task that was created through a cell's own endpoint, or through the domain."""
     home = cells.get(request.param.removeprefix("in "))
     if home is None:
         return Started(first.start(address), first)
@@ -213,9 +213,7 @@ def test_a_call_goes_to_the_cell_with_the_lowest_priority(
     assert unknown["code"] == -32602
 
 
-def test_a_task_is_found_and_answered_through_the_one_address(
-    address: Client, started: Started
-) -> None:
+def test_a_task_is_found_and_answered_through_the_domain(address: Client, started: Started) -> None:
     task = address.get(started.task_id)
     assert task["status"] == "input_required"
     started.cell.reply(address, task)
@@ -223,17 +221,17 @@ def test_a_task_is_found_and_answered_through_the_one_address(
     assert address.get(started.task_id)["status"] == "completed"
 
 
-def test_a_task_is_cancelled_through_the_one_address(address: Client, started: Started) -> None:
+def test_a_task_is_cancelled_through_the_domain(address: Client, started: Started) -> None:
     assert address.cancel(started.task_id).status == 200
     assert address.get(started.task_id)["status"] == "cancelled"
     assert started.cell.own.get(started.task_id)["status"] == "cancelled"
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
-def test_the_wrong_cell_refuses_a_task_without_a_word_on_it(
+def test_the_wrong_cell_refuses_a_task_and_reveals_nothing_of_it(
     method: str, cell: Cell, cells: dict[str, Cell]
 ) -> None:
-    """Nothing of the id is in the answer, and nothing of the task in the cell."""
+    """The response has nothing of the task's id, and the cell writes no row."""
     (wrong,) = (found for found in cells.values() if found is not cell)
     task_id = cell.start(cell.own)
     rows = wrong.rows.rows()
@@ -243,38 +241,38 @@ def test_the_wrong_cell_refuses_a_task_without_a_word_on_it(
         assert "of another cell" in refused.error["message"]
         assert cell.name not in refused.body.decode()
         assert task_id.partition("-")[2] not in refused.body.decode()
-    assert wrong.rows.rows() <= rows  # some may expire in between
+    assert wrong.rows.rows() <= rows  # rows may expire in between
     assert cell.own.get(task_id)["status"] == "input_required"
 
 
 @pytest.mark.parametrize("header", ["Mcp-Name", "mcp-name"])
-def test_a_listen_that_names_a_task_streams_from_its_cell(
+def test_a_subscription_that_names_a_task_streams_from_its_cell(
     header: str, address: Client, cell: Cell
 ) -> None:
-    """The question is answered when it is heard, so what comes after it came live."""
+    """The question is answered when it arrives: the changes after it were streamed live."""
     task_id = cell.start(cell.own)
-    listen = Listen(Naming(address.url, header, task_id), [task_id])
-    listen.run(_replies(address, cell))
-    assert listen.accepted == [task_id]
-    assert _statuses(listen) == ["input_required", "working", "completed"]
-    assert listen.graceful
+    subscription = Subscription(Naming(address.url, header, task_id), [task_id])
+    subscription.run(_replies(address, cell))
+    assert subscription.accepted == [task_id]
+    assert _statuses(subscription) == ["input_required", "working", "completed"]
+    assert subscription.graceful
 
 
-def test_a_listen_that_names_no_task_knows_those_of_the_cell_with_the_lowest_priority(
+def test_a_subscription_that_names_no_task_goes_to_the_cell_with_the_lowest_priority(
     address: Client, first: Cell, other: Cell
 ) -> None:
-    """subscriptions.mdx, "Acknowledgment": what is left out is not followed. No word on it."""
+    """subscriptions.mdx, "Acknowledgment": tasks of the other cell are left out."""
     elsewhere, here = other.start(other.own), first.start(first.own)
-    listen = Listen(address, [elsewhere, here]).run(_replies(address, first))
-    assert listen.accepted == [here]
-    assert _statuses(listen) == ["input_required", "working", "completed"]
-    assert listen.graceful
-    assert elsewhere not in json.dumps([heard.message for heard in listen.heard])
+    subscription = Subscription(address, [elsewhere, here]).run(_replies(address, first))
+    assert subscription.accepted == [here]
+    assert _statuses(subscription) == ["input_required", "working", "completed"]
+    assert subscription.graceful
+    assert elsewhere not in json.dumps([received.message for received in subscription.received])
     assert other.own.get(elsewhere)["status"] == "input_required"
 
 
 @pytest.mark.parametrize("encoded", [True, False], ids=["encoded", "missing"])
-def test_a_name_that_no_rule_can_read_leads_to_the_cell_with_the_lowest_priority(
+def test_a_name_that_no_rule_matches_goes_to_the_cell_with_the_lowest_priority(
     encoded: bool, address: Client, first: Cell, other: Cell
 ) -> None:
     """streamable-http.mdx, "Value Encoding": the header may be Base64, which a glob cannot see."""
@@ -292,16 +290,16 @@ def test_a_name_that_no_rule_can_read_leads_to_the_cell_with_the_lowest_priority
 
 
 def _replies(address: Client, cell: Cell) -> Any:
-    """Answers through `address` what the task of a listen asks, as soon as it is heard."""
+    """A callback that answers a task's question through `address` as soon as it arrives."""
 
-    def heard(heard: Heard) -> bool:
-        task = heard.message.get("params", {})
+    def answer(received: Received) -> bool:
+        task = received.message.get("params", {})
         if task.get("status") == "input_required":
             cell.reply(address, task)
         return False
 
-    return heard
+    return answer
 
 
-def _statuses(listen: Listen) -> list[str]:
-    return [state["status"] for state in listen.states()]
+def _statuses(subscription: Subscription) -> list[str]:
+    return [state["status"] for state in subscription.changes()]

@@ -24,7 +24,7 @@ from tests.campaigns.chaos.verdict import Verdict, judge, unsettled
 from tests.campaigns.chaos.workers import Killer
 from tests.integration.support.aws import functions, variables
 
-TOOLS: Final = ROOT / "tests" / "chaos" / "tools"
+TOOLS: Final = ROOT / "tests" / "campaigns" / "chaos" / "tools"
 CLIENTS: Final = 8
 """Requests at a time: the emulator has ten instances of each function."""
 LISTENS: Final = 2

@@ -27,19 +27,19 @@ def client_of(emulator: Emulator) -> Callable[..., Any]:
 
 
 def listed(client: Any, operation: str, key: str, **arguments: Any) -> Iterator[Any]:
-    """All that an operation lists under a key, page by page: with all stacks there are several."""
+    """Yield what an operation lists under a key, from all of its pages."""
     for page in client.get_paginator(operation).paginate(**arguments):
         yield from page[key]
 
 
 def rows(stack: LocalStack, dynamodb: Any) -> dict[str, dict[str, Any]]:
-    """All rows of a stack's tasks, in DynamoDB's notation, by task."""
+    """All rows of a stack's tasks table in DynamoDB's JSON, by task id."""
     about = {"TableName": stack.outputs["TasksTable"], "ConsistentRead": True}
     return {item["taskId"]["S"]: item for item in listed(dynamodb, "scan", "Items", **about)}
 
 
 def functions(stack: LocalStack, lambda_: Any) -> dict[str, dict[str, Any]]:
-    """A stack's functions: the configuration of each, by its name."""
+    """The configuration of each of a stack's functions, by the function's name."""
     return {
         function["FunctionName"]: function
         for function in listed(lambda_, "list_functions", "Functions")
@@ -48,20 +48,20 @@ def functions(stack: LocalStack, lambda_: Any) -> dict[str, dict[str, Any]]:
 
 
 def variables(function: dict[str, Any]) -> dict[str, str]:
-    """What is in a function's environment, by its configuration."""
+    """The environment variables in a function's configuration."""
     found: dict[str, str] = function.get("Environment", {}).get("Variables", {})
     return found
 
 
 def function_name(stack: LocalStack, lambda_: Any, construct: str) -> str:
-    """The name of one of the stack's own functions, by its construct: `Api`, `Publish`."""
+    """The name of one of the platform's functions by its construct, such as `Api`."""
     prefix = f"{stack.name}-{construct}Function"
     (name,) = (name for name in functions(stack, lambda_) if name.startswith(prefix))
     return name
 
 
 def event_source(lambda_: Any, function: str) -> dict[str, Any]:
-    """What a function reads from: its only event source mapping."""
+    """The only event source mapping of a function."""
     about = {"FunctionName": function}
     found: dict[str, Any]
     (found,) = listed(lambda_, "list_event_source_mappings", "EventSourceMappings", **about)
@@ -69,7 +69,7 @@ def event_source(lambda_: Any, function: str) -> dict[str, Any]:
 
 
 def executions(stack: LocalStack, stepfunctions: Any) -> Iterator[dict[str, Any]]:
-    """All executions of a stack's state machines, also those that are over."""
+    """All executions of a stack's state machines, those that have ended included."""
     for machine in listed(stepfunctions, "list_state_machines", "stateMachines"):
         if machine["name"].startswith(f"{stack.name}-"):
             about = {"stateMachineArn": machine["stateMachineArn"]}
@@ -82,6 +82,6 @@ def log_groups(logs: Any) -> list[str]:
 
 
 def log_lines(logs: Any, group: str, **arguments: Any) -> Iterator[str]:
-    """What is in a log group; `startTime` and `filterPattern` choose."""
+    """The messages of a log group. `arguments` are FilterLogEvents', such as `startTime`."""
     for event in listed(logs, "filter_log_events", "events", logGroupName=group, **arguments):
         yield event["message"]

@@ -1,4 +1,4 @@
-"""A client that says just what a test wants said, and checks every answer by the schemas."""
+"""A client that sends exactly what a test gives it, and checks every response by the schemas."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests import wire
 REVISION = "2026-07-28"
 TASKS = "io.modelcontextprotocol/tasks"
 WITH_TASKS: dict[str, Any] = {"elicitation": {}, "extensions": {TASKS: {}}}
-DEADLINE = 30.0
+REQUEST_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An HTTP answer, and the JSON-RPC message in it."""
+    """An HTTP response, and the JSON-RPC messages in it."""
 
     status: int
     headers: Message
@@ -30,7 +30,7 @@ class Answer:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """The messages of an event stream, or the only one of a plain answer."""
+        """The messages of an event stream, or the only message of a JSON response."""
         if self.headers.get_content_type() != "text/event-stream":
             return [json.loads(self.body)]
         blocks = self.body.decode().split("\n\n")
@@ -40,31 +40,31 @@ class Answer:
 
     @property
     def notifications(self) -> list[dict[str, Any]]:
-        """What came before the response."""
+        """The notifications before the JSON-RPC response."""
         return self.events[:-1]
 
     @property
     def message(self) -> dict[str, Any]:
-        """The JSON-RPC response, which ends a stream."""
+        """The JSON-RPC response, which is a stream's last message."""
         return self.events[-1]
 
     @property
     def result(self) -> dict[str, Any]:
-        """The result; fails with the error otherwise."""
+        """The result. Raises AssertionError when the response is an error."""
         assert "result" in self.message, self.message
         result: dict[str, Any] = self.message["result"]
         return result
 
     @property
     def error(self) -> dict[str, Any]:
-        """The error; fails with the result otherwise."""
+        """The error. Raises AssertionError when the response is a result."""
         assert "error" in self.message, self.message
         error: dict[str, Any] = self.message["error"]
         return error
 
 
 class Client:
-    """One caller of one endpoint; it keeps no connection."""
+    """One caller of one endpoint. Each request has a connection of its own."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Client:
     def post(
         self, body: bytes, headers: Mapping[str, str] | None = None, method: str = "POST"
     ) -> Answer:
-        """Send bytes as they are; whatever JSON-RPC comes back has to be right."""
+        """Send bytes as they are, and check the response by the schemas."""
         answer = self.send(body, headers, method)
         if answer.body:
             wire.check((headers or {}).get("Mcp-Method", ""), answer.message)
@@ -89,7 +89,7 @@ class Client:
     def send(
         self, body: bytes, headers: Mapping[str, str] | None = None, method: str = "POST"
     ) -> Answer:
-        """Send bytes as they are, and do not look at what comes back."""
+        """Send bytes as they are, and do not check the response."""
         request = urllib.request.Request(
             self.url,
             body if method == "POST" else None,
@@ -101,7 +101,7 @@ class Client:
             method=method,
         )
         try:
-            with urllib.request.urlopen(request, timeout=DEADLINE) as response:
+            with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as response:
                 return Answer(response.status, response.headers, response.read())
         except urllib.error.HTTPError as error:
             with error:
@@ -114,9 +114,9 @@ class Client:
         headers: Mapping[str, str | None] | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> tuple[bytes, dict[str, str]]:
-        """A well-formed request; `headers` replace, and None removes, the right ones.
+        """The body and the headers of a well-formed request.
 
-        `meta` adds to the `_meta` that is required.
+        `headers` replace the correct ones; None removes one. `meta` adds to the required `_meta`.
         """
         required = {
             "io.modelcontextprotocol/protocolVersion": REVISION,
@@ -140,7 +140,7 @@ class Client:
         headers: Mapping[str, str | None] | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> Answer:
-        """Send what `compose` makes, and check the answer's shape."""
+        """Send the request that `compose` makes, and check all messages by the schemas."""
         body, sent = self.compose(method, params, headers, meta)
         answer = self.send(body, sent)
         for notification in answer.notifications:
@@ -154,7 +154,7 @@ class Client:
         return self.request("tools/call", {"name": tool, "arguments": arguments})
 
     def start(self, tool: str, **arguments: Any) -> str:
-        """`tools/call` of a tool that becomes a task; returns the task's id."""
+        """`tools/call` of a tool that becomes a task. Returns the task's id."""
         result = self.call(tool, **arguments).result
         assert result["resultType"] == "task", result
         task_id: str = result["taskId"]
@@ -173,8 +173,11 @@ class Client:
         return self.request("tasks/cancel", {"taskId": task_id})
 
     def until(self, task_id: str, reached: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Poll until the task is as wanted; fails when it ends otherwise or takes too long."""
-        deadline = time.monotonic() + DEADLINE
+        """Poll until `reached` is true of the task.
+
+        Raises AssertionError when the task ends before, and after REQUEST_SECONDS.
+        """
+        deadline = time.monotonic() + REQUEST_SECONDS
         while True:
             task = self.get(task_id)
             if reached(task):
@@ -188,17 +191,17 @@ class Client:
         return self.until(task_id, lambda task: task["status"] == status)
 
     def until_asked(self, task_id: str, *names: str) -> dict[str, str]:
-        """Poll until all of these questions are open; returns their keys by name."""
+        """Poll until all of these questions are open. Returns their keys by name."""
         task = self.until(task_id, lambda task: len(task.get("inputRequests", {})) == len(names))
         keys = task["inputRequests"]
         return {name: next(k for k in keys if k.startswith(f"{name}-")) for name in names}
 
     def end(self, task_id: str) -> dict[str, Any]:
-        """Poll until the task is over."""
-        over = ("completed", "failed", "cancelled")
-        return self.until(task_id, lambda task: task["status"] in over)
+        """Poll until the task has ended."""
+        terminal = ("completed", "failed", "cancelled")
+        return self.until(task_id, lambda task: task["status"] in terminal)
 
 
 def accept(**content: Any) -> dict[str, Any]:
-    """An accepted form."""
+    """The answer that accepts a form with this content."""
     return {"action": "accept", "content": content}

@@ -1,5 +1,6 @@
-"""An OpenID Connect issuer on this machine, for tests and for people. It knows no users: it signs
-what it is told to sign, and what no issuer would.
+"""An OpenID Connect issuer on this machine, for tests and for trying out `auth=oauth`.
+
+It has no users: it signs any claims, also such as no real issuer would sign.
 
     python -m tests.integration.support.issuer --audience https://mcp.example --scope "tasks:read"
 """
@@ -28,7 +29,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 AUDIENCE: Final = "https://mcp.example/mcp"
 ALICE: Final = "alice"
-LIFETIME: Final = 3600
+LIFETIME_SECONDS: Final = 3600
 
 PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
 Sign = Callable[[bytes], bytes]
@@ -36,7 +37,7 @@ Sign = Callable[[bytes], bytes]
 
 @cache
 def private_key(algorithm: str, generation: int) -> PrivateKey:
-    """A key, made once per process: an RSA key takes a tenth of a second."""
+    """A private key. It is made once per process, because an RSA key takes 0.1 seconds."""
     if algorithm == "EdDSA":
         return ed25519.Ed25519PrivateKey.generate()
     if algorithm.startswith("ES"):
@@ -46,19 +47,19 @@ def private_key(algorithm: str, generation: int) -> PrivateKey:
 
 
 def public_jwk(algorithm: str, key: PrivateKey, key_id: str) -> dict[str, Any]:
-    """The public key as issuers publish it."""
+    """The public key as a JWK, as issuers publish it."""
     found = jwt.get_algorithm_by_name(algorithm).to_jwk(key.public_key(), as_dict=True)
     found.pop("key_ops", None)
     return {**found, "kid": key_id, "use": "sig", "alg": algorithm}
 
 
 def public_bytes(key: PrivateKey, encoding: Encoding) -> bytes:
-    """The public key as a file, which an attacker takes for an HMAC secret."""
+    """The public key's bytes, which an attacker may use as an HMAC secret."""
     return key.public_key().public_bytes(encoding, PublicFormat.SubjectPublicKeyInfo)
 
 
 def compact(header: Mapping[str, Any], claims: object, sign: Sign) -> str:
-    """A token of any header and any payload (RFC 7515, section 7.1)."""
+    """A token with any header and any claims (RFC 7515, section 7.1)."""
     parts = [json.dumps(header).encode()]
     parts.append(claims if isinstance(claims, bytes) else json.dumps(claims).encode())
     signed = b".".join(map(_base64url, parts))
@@ -66,49 +67,49 @@ def compact(header: Mapping[str, Any], claims: object, sign: Sign) -> str:
 
 
 def signature(algorithm: str, key: PrivateKey) -> Sign:
-    """What a key signs with an algorithm, its own or another of its kind."""
+    """A function that signs with a key and an algorithm that suits the key."""
     found = jwt.get_algorithm_by_name(algorithm)
     return lambda signed: found.sign(signed, key)
 
 
 def hmac_sha256(secret: bytes) -> Sign:
-    """HS256, with any bytes as its secret: PyJWT refuses a public key."""
+    """A function that signs with HS256. PyJWT would refuse a public key as the secret."""
     return lambda signed: hmac.new(secret, signed, hashlib.sha256).digest()
 
 
 def unsigned(_: bytes) -> bytes:
-    """What `alg: none` is signed with."""
+    """The empty signature of `alg: none`."""
     return b""
 
 
 class Signer:
-    """What an issuer is, apart from where it is served."""
+    """An issuer's keys, documents and tokens, without the HTTP server."""
 
     def __init__(self, url: str, algorithms: Sequence[str] = ("RS256", "ES256")) -> None:
         self.url = url
         self.algorithms = algorithms
         self.generation = 0
         self.fetches: Counter[str] = Counter()
-        """How often each path was asked for."""
+        """How often each path was requested."""
         self.asked_at = 0.0
-        """When one was asked for last, by the monotonic clock."""
+        """When a path was requested last, by the monotonic clock, in seconds."""
 
     def key_id(self, algorithm: str) -> str:
-        """The id of the key that signs now: its own, so that no other process has it too."""
+        """The id of the current key, derived from the key: no other process has the same id."""
         key = private_key(algorithm, self.generation)
         return hashlib.sha256(public_bytes(key, Encoding.DER)).hexdigest()[:16]
 
     def rotate(self) -> None:
-        """Sign with new keys from now on, and withdraw the old ones."""
+        """Sign with new keys, and publish the old ones no more."""
         self.generation += 1
 
     def jwk(self, algorithm: str) -> dict[str, Any]:
-        """The public key that checks what is signed now."""
+        """The public key of the current key, as a JWK."""
         key = private_key(algorithm, self.generation)
         return public_jwk(algorithm, key, self.key_id(algorithm))
 
     def document(self, path: str) -> Any:
-        """What is served at a path; None where there is nothing."""
+        """The document at a path, or None for an unknown path."""
         self.fetches[path] += 1
         self.asked_at = time.monotonic()
         own = urlsplit(self.url).path
@@ -129,14 +130,14 @@ class Signer:
         return None
 
     def claims(self, **changed: Any) -> dict[str, Any]:
-        """Those of a good token, with some changed, or with None removed."""
+        """A valid token's claims, some of them changed. None removes a claim."""
         now = int(time.time())
         good = {
             "iss": self.url,
             "aud": AUDIENCE,
             "sub": ALICE,
             "iat": now,
-            "exp": now + LIFETIME,
+            "exp": now + LIFETIME_SECONDS,
         }
         return {name: value for name, value in {**good, **changed}.items() if value is not None}
 
@@ -149,9 +150,9 @@ class Signer:
         payload: bytes | None = None,
         **claims: Any,
     ) -> str:
-        """A good token but for what is said: a claim or a member of the header of None is left out.
+        """A valid token, some of its parts changed. None removes a claim or a member of the header.
 
-        `sign` replaces the signature, `payload` all claims.
+        `sign` replaces the signature, and `payload` all claims.
         """
         good = {"alg": algorithm, "kid": self.key_id(algorithm), "typ": "at+jwt"}
         head = {
@@ -162,7 +163,7 @@ class Signer:
         return compact(head, body, sign or signature(algorithm, key))
 
     def bad_tokens(self, audience: str = AUDIENCE) -> dict[str, str]:
-        """Tokens that nobody may come in with, by what is wrong with them."""
+        """Tokens that have to be refused, by what is wrong with them."""
         now = int(time.time())
         rsa_key = private_key("RS256", self.generation)
         stranger = private_key("RS256", self.generation + 1000)
@@ -210,7 +211,7 @@ class Signer:
 
 
 class Issuer(Signer):
-    """The issuer, on a port of 127.0.0.1, while its context is open."""
+    """The issuer on a port of 127.0.0.1. It serves inside its context."""
 
     def __init__(
         self, path: str = "", port: int = 0, algorithms: Sequence[str] = ("RS256", "ES256")
@@ -219,7 +220,7 @@ class Issuer(Signer):
         self._server.server_bind()
         super().__init__(f"http://127.0.0.1:{self._server.server_port}{path}", algorithms)
         self.available = True
-        """Whether it answers with anything but 503."""
+        """When false, every response is 503."""
 
     def __enter__(self) -> Self:
         self._server.server_activate()
@@ -260,23 +261,27 @@ def _handler(issuer: Issuer) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Nothing."""
+            """Write no access log."""
 
     return Serving
 
 
 def main() -> None:
-    """Print an issuer's URL and a token, and serve until a signal comes."""
+    """Print the issuer's URL and a token, and serve until SIGINT or SIGTERM."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
-    parser.add_argument("--audience", required=True, help="whom the token is for")
-    parser.add_argument("--scope", default="", help="what it is good for, separated by spaces")
-    parser.add_argument("--sub", default=ALICE, help="whom it is given to")
-    parser.add_argument("--seconds", type=int, default=LIFETIME, help="how long it is good")
-    parser.add_argument("--port", type=int, default=0, help="of 127.0.0.1; a free one, if not said")
+    parser.add_argument("--audience", required=True, help="the token's audience")
+    parser.add_argument("--scope", default="", help="the token's scopes, separated by spaces")
+    parser.add_argument("--sub", default=ALICE, help="the token's subject")
+    parser.add_argument(
+        "--seconds", type=int, default=LIFETIME_SECONDS, help="how long the token is valid"
+    )
+    parser.add_argument(
+        "--port", type=int, default=0, help="a port of 127.0.0.1; by default a free one"
+    )
     options = parser.parse_args()
-    over = threading.Event()
+    ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: over.set())
+        signal.signal(number, lambda *_: ended.set())
     with Issuer(port=options.port) as issuer:
         token = issuer.mint(
             aud=options.audience,
@@ -285,7 +290,7 @@ def main() -> None:
             exp=int(time.time()) + options.seconds,
         )
         print(f"issuer {issuer.url}\ntoken {token}", flush=True)
-        over.wait()
+        ended.wait()
 
 
 if __name__ == "__main__":

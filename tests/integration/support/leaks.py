@@ -1,4 +1,4 @@
-"""Strings that must not be found where they do not belong, and the places to look for them."""
+"""Canaries: strings that no log may contain, and where to look for them."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from tests.integration.support.aws import log_groups, log_lines
 
 
 class Canaries:
-    """Strings that nothing else contains, each for one way in."""
+    """Unique strings, each sent in one place of one request."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
 
     def __call__(self, name: str) -> str:
-        """A new one. Letters and digits, so that no notation but base64 writes it otherwise."""
+        """A new canary, of letters and digits: only base64 changes how it is written."""
         canary = f"canary{secrets.token_hex(8)}"
         self._names[canary] = name
         return canary
 
     def found_in(self, texts: Iterator[str]) -> dict[str, str]:
-        """The names of those that occur, each with what it was found in."""
+        """The names of the canaries that occur in the texts, each with the text."""
         forms = {form: name for canary, name in self._names.items() for form in _forms(canary)}
-        # What all of them have in common is looked for first: there are many lines, and few finds.
+        # One expression for all canaries: there are many lines and few finds.
         any_form = re.compile("|".join(map(re.escape, forms)))
         return {forms[match[0]]: text[:2000] for text in texts for match in any_form.finditer(text)}
 
 
 def _forms(canary: str) -> Iterator[str]:
-    """As it is, and in base64, at each place that it may have within a text."""
+    """A canary as it is, and in base64 at each of the three possible offsets."""
     yield canary
     for offset in range(3):
         encoded = base64.b64encode(b"\0" * offset + canary.encode()).decode().rstrip("=")
-        # The first and the last character also hold bits of the neighbours.
+        # The first and the last character also hold bits of the neighbouring bytes.
         yield encoded[offset + 1 if offset else 0 : -1]
 
 
 class Logs:
-    """Everything that is logged from now on."""
+    """Everything that is logged after this object was made."""
 
     def __init__(self, stack: LocalStack, aws: Any) -> None:
         self._logs = aws("logs")
@@ -54,14 +54,14 @@ class Logs:
         self._offsets = [_size(file) for file in self._files]
 
     def groups(self) -> dict[str, list[str]]:
-        """All log groups, and what is in them."""
+        """The messages of each log group."""
         return {
             group: list(log_lines(self._logs, group, startTime=self._since))
             for group in log_groups(self._logs)
         }
 
     def files(self) -> list[str]:
-        """What the emulator itself writes, and the local gateway."""
+        """The logs of the emulator itself and of the local gateway."""
         texts = []
         for file, offset in zip(self._files, self._offsets, strict=True):
             with file.open("rb") as log:

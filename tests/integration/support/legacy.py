@@ -1,4 +1,4 @@
-"""A state machine that existed before: it knows nothing of MCP, and is wrapped by its ARN."""
+"""A state machine that is not part of the stack, and that a tool wraps by its ARN."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFINITION = {
 
 
 def create_legacy_report(stepfunctions: Any, iam: Any) -> None:
-    """Create it, as another team would have done."""
+    """Create the state machine and its role, as another team would have."""
     trust = {
         "Version": "2012-10-17",
         "Statement": [

@@ -1,4 +1,4 @@
-"""Tasks of one version of the tools in `versions`, and the next version deployed around them."""
+"""Two versions of a stack, and tasks that the first has begun when the second is deployed."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tests.integration.support.client import Client
 from tests.limits import RAISED
 
 VERSIONS: Final = Path(__file__).parents[1] / "versions"
-WAITS_S: Final = 3600
-"""Longer than the tests; then it is cancelled."""
+WAIT_SECONDS: Final = 3600
+"""How long a task's timer waits: longer than the tests, which cancel the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redeployed:
-    """The second version, and tasks that the first has begun."""
+    """A stack of the second version, and tasks that the first has begun."""
 
     stack: LocalStack
     tasks: dict[str, str]
-    """By what they did while the second was deployed."""
+    """Task ids by what the task did while the second version was deployed."""
 
 
 def redeployed(emulator: Emulator) -> Redeployed:
-    """Deploy the first, begin tasks, and deploy the second."""
+    """Deploy the first version, start tasks, and deploy the second."""
     tasks = _begun(Client(_deployed(emulator, "first").url))
     return Redeployed(_deployed(emulator, "second"), tasks)
 
@@ -41,7 +41,7 @@ def _begun(client: Client) -> dict[str, str]:
         "asked something else": client.start("rework", text="prose"),
         "asked by its workflow": client.start("relay", wait=0, ask=True),
         "asked by a tool that goes": client.start("retire"),
-        "on a timer": client.start("relay", wait=WAITS_S, ask=False),
+        "on a timer": client.start("relay", wait=WAIT_SECONDS, ask=False),
     }
     for doing, key in [
         ("asked", "verdict"),

@@ -1,9 +1,9 @@
-"""A custom domain of API Gateway on this machine: it applies the routing rules of templates.
+"""A custom domain of API Gateway on this machine, with the routing rules of templates.
 
-The emulator has no routing rules. What is done with them here is what the developer guide says
-("Routing rules to connect API stages to a custom domain name for REST APIs"): the first rule that
-matches, by ascending priority; all of a rule's conditions at once; names of headers in any case,
-their whole values as they are, with `*` at either end. What this cannot do is refused.
+The emulator has no routing rules. This router does what the developer guide says ("Routing rules to
+connect API stages to a custom domain name for REST APIs"): the matching rule with the lowest
+priority applies; all of a rule's conditions have to match; header names match in any case, and
+values as a whole, with `*` at either end. Other rules raise ValueError.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from local.http_server import Body, Server, shut_down
 
 RULE: Final = "AWS::ApiGatewayV2::RoutingRule"
 MAX_PRIORITY: Final = 1_000_000
-SILENCE: Final = 60.0
-"""Seconds after which an API that says nothing counts as broken."""
+SILENCE_SECONDS: Final = 60.0
+"""After this time without data, an API counts as broken."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderMatch:
-    """A header, and the glob of its whole value."""
+    """A header, and a glob for its value."""
 
     header: str
     glob: str
@@ -39,7 +39,7 @@ class HeaderMatch:
             raise ValueError(f"{self.glob}: wildcards are for the beginning and the end of a value")
 
     def matches(self, headers: Mapping[str, str]) -> bool:
-        """Whether `headers`, by their names in lower case, have it."""
+        """Whether `headers`, whose names are in lower case, match."""
         value = headers.get(self.header.lower())
         pattern = re.escape(self.glob).replace(r"\*", ".*")
         return value is not None and re.fullmatch(pattern, value, re.DOTALL) is not None
@@ -51,17 +51,17 @@ class Rule:
 
     priority: int
     conditions: tuple[tuple[HeaderMatch, ...], ...]
-    """Any of each, all of them; without one, every request matches."""
+    """All conditions have to match, each by any of its headers. No condition matches everything."""
     api: str
     """The URL of the API's stage."""
 
     def matches(self, headers: Mapping[str, str]) -> bool:
-        """Whether a request with these headers, by their names in lower case, is the rule's."""
+        """Whether the rule matches a request with these headers, whose names are in lower case."""
         return all(any(one.matches(headers) for one in condition) for condition in self.conditions)
 
 
 def rules_of(template: Mapping[str, Any], apis: Mapping[str, str]) -> list[Rule]:
-    """A template's rules; `apis` has the URLs of its APIs' stages, by their logical ids.
+    """A template's rules. `apis` holds the stage URLs of its APIs by their logical ids.
 
     Raises ValueError for a rule that this router cannot apply.
     """
@@ -93,7 +93,7 @@ def _api(rule: Mapping[str, Any]) -> str:
 
 
 class Domain:
-    """All rules of a domain. Raises ValueError for priorities that API Gateway would not take."""
+    """All rules of a domain. Raises ValueError for priorities that API Gateway refuses."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._rules = sorted(rules, key=lambda rule: rule.priority)
@@ -104,13 +104,13 @@ class Domain:
             raise ValueError(f"priorities are 1 to {MAX_PRIORITY}: {priorities}")
 
     def api(self, headers: Mapping[str, str]) -> str | None:
-        """The URL of the stage that a request with these headers is for; None without a match."""
+        """The stage URL for a request with these headers, or None when no rule matches."""
         given = {name.lower(): value for name, value in headers.items()}
         return next((rule.api for rule in self._rules if rule.matches(given)), None)
 
 
 class Router:
-    """A domain's one address, on a port of 127.0.0.1."""
+    """The domain's HTTP server, on a port of 127.0.0.1."""
 
     def __init__(self, domain: Domain) -> None:
         self._server = _Server(("127.0.0.1", 0), _Handler)
@@ -129,7 +129,7 @@ class Router:
 
     @property
     def url(self) -> str:
-        """The MCP endpoint; the stage's name is in the rules, not in the path."""
+        """The MCP endpoint. The rules add the stage to the path."""
         return f"http://127.0.0.1:{self._server.server_port}/mcp"
 
 
@@ -153,13 +153,15 @@ class _Handler(BaseHTTPRequestHandler):
             if name.lower() in HOP_BY_HOP_HEADERS:
                 del headers[name]
         parts = urlsplit(api)
-        with contextlib.closing(HTTPConnection(parts.netloc, timeout=SILENCE)) as connection:
+        with contextlib.closing(
+            HTTPConnection(parts.netloc, timeout=SILENCE_SECONDS)
+        ) as connection:
             connection.request("POST", parts.path + self.path, body, headers)
             with connection.getresponse() as response:
                 self._pass_on(response)
 
     def _pass_on(self, response: HTTPResponse) -> None:
-        """The answer, each chunk as it comes."""
+        """Pass each chunk of the response on as it arrives."""
         self.send_response_only(response.status, response.reason)
         for name, value in response.getheaders():
             if name.lower() not in HOP_BY_HOP_HEADERS:
@@ -171,12 +173,12 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
             self.wfile.write(b"0\r\n\r\n")
         except HTTPException:
-            # The answer broke off: without a last chunk, so does this one.
+            # The response broke off: this one ends without a last chunk, too.
             self.close_connection = True
             shut_down(self.connection)
 
     def _forbid(self) -> None:
-        """No rule matches, and the domain has no API mappings."""
+        """Answer as API Gateway does when no rule matches and there are no API mappings."""
         body = b'{"message":"Forbidden"}'
         self.send_response(403)
         self.send_header("Content-Type", "application/json")
@@ -185,4 +187,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """The cells log a line per request."""
+        """Write no access log: the cells log a line for each request."""

@@ -1,4 +1,4 @@
-"""The stacks that the tests are about. Each is deployed once per run, in the background."""
+"""The stacks that tests use. Each is deployed once per run, in the background."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.limits import RAISED
 from tests.paths import PLATFORM_TOOLS
 
 INTEGRATION: Final = Path(__file__).parents[1]
-AT_ONCE: Final = 2
-"""Synthesis is most of it, and takes a core."""
+CONCURRENT_DEPLOYMENTS: Final = 2
+"""Synthesis takes most of the time, and a core."""
 SCOPE: Final = "mcp"
-"""What every token of `guarded` has to be good for."""
-PATIENCE: Final = 240
-"""Seconds that a test waits for a deployment."""
+"""The scope that every token for `guarded` needs."""
+DEPLOY_SECONDS: Final = 240
+"""How long a test waits for a deployment."""
 
 
 def _conformance(emulator: Emulator, issuer: Issuer) -> LocalStack:
@@ -40,7 +40,7 @@ def _platform(emulator: Emulator, issuer: Issuer) -> LocalStack:
 
 
 def _chaotic(emulator: Emulator, issuer: Issuer) -> LocalStack:
-    tools = ROOT / "tests" / "chaos" / "tools"
+    tools = ROOT / "tests" / "campaigns" / "chaos" / "tools"
     return deploy(emulator, tools, "mcp-chaos", {"cell": "c4", **RAISED})
 
 
@@ -51,8 +51,8 @@ def _guarded(emulator: Emulator, issuer: Issuer) -> LocalStack:
     return deploy(emulator, tools, "mcp-guarded", {"cell": "c3", **access})
 
 
-def _repository_s(emulator: Emulator, issuer: Issuer) -> LocalStack:
-    return deploy(emulator, ROOT / "functions" / "tools", "mcp-tools", {"cell": "c5", **RAISED})
+def _sample_tools(emulator: Emulator, issuer: Issuer) -> LocalStack:
+    return deploy(emulator, ROOT / "functions" / "tools", "mcp-tools", {"cell": "c6", **RAISED})
 
 
 def _redeployed(emulator: Emulator, issuer: Issuer) -> Redeployed:
@@ -73,16 +73,16 @@ DEPLOYED: Final[dict[str, Callable[[Emulator, Issuer], LocalStack | Redeployed]]
     "redeployed": _redeployed,
     "conformance_stack": _conformance,
     "chaotic": _chaotic,
-    "tools_stack": _repository_s,
+    "tools_stack": _sample_tools,
 }
-"""By the fixture that gives it, in the order in which they are needed."""
+"""How each stack is deployed, by its fixture, in the order in which tests need them."""
 
 
 class Stacks:
     """Stacks that are deployed in the background, until the context ends."""
 
     def __init__(self, emulator: Emulator, issuer: Issuer, wanted: Collection[str]) -> None:
-        self._pool = ThreadPoolExecutor(AT_ONCE)
+        self._pool = ThreadPoolExecutor(CONCURRENT_DEPLOYMENTS)
         self._deployed: dict[str, Future[Any]] = {
             name: self._pool.submit(deploying, emulator, issuer)
             for name, deploying in DEPLOYED.items()
@@ -96,9 +96,9 @@ class Stacks:
         self._pool.shutdown(cancel_futures=True)
 
     def __getitem__(self, fixture: str) -> Any:
-        """What a fixture gives, as soon as it is there. Raises CommandError, or TimeoutError."""
-        return self._deployed[fixture].result(PATIENCE)
+        """Wait for the stack of a fixture. Raises CommandError or TimeoutError."""
+        return self._deployed[fixture].result(DEPLOY_SECONDS)
 
     def wait(self) -> None:
-        """Until none is being deployed."""
-        wait(self._deployed.values(), PATIENCE)
+        """Wait until no stack is being deployed."""
+        wait(self._deployed.values(), DEPLOY_SECONDS)

@@ -1,4 +1,4 @@
-"""What a stack holds, read behind the server's back."""
+"""A stack's rows and executions, read directly from AWS and not through the server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.integration.support.aws import executions
 
 
 class Traces:
-    """What a stack holds: its task rows and its executions."""
+    """A stack's task rows and executions."""
 
     def __init__(self, stack: LocalStack, aws: Any) -> None:
         self._table = stack.outputs["TasksTable"]
@@ -20,14 +20,14 @@ class Traces:
         self._stepfunctions = aws("stepfunctions")
 
     def rows(self) -> int:
-        """How many tasks were ever written."""
+        """The number of rows in the tasks table."""
         pages = self._dynamodb.get_paginator("scan").paginate(
             TableName=self._table, Select="COUNT", ConsistentRead=True
         )
         return sum(page["Count"] for page in pages)
 
     def row(self, task_id: str) -> dict[str, Any]:
-        """A task's row, in DynamoDB's notation."""
+        """A task's row in DynamoDB's JSON."""
         response = self._dynamodb.get_item(
             TableName=self._table, Key={"taskId": {"S": task_id}}, ConsistentRead=True
         )
@@ -35,18 +35,18 @@ class Traces:
         return item
 
     def executions(self) -> int:
-        """How many executions were ever started."""
+        """The number of executions that were started."""
         return len(list(executions(self._stack, self._stepfunctions)))
 
     def execution_input(self, task_id: str) -> dict[str, Any]:
-        """What a task's execution was started with."""
+        """The input of a task's execution."""
         arn = self.row(task_id)["stateMachineArn"]["S"].replace(":stateMachine:", ":execution:")
         execution = self._stepfunctions.describe_execution(executionArn=f"{arn}:{task_id}")
         found: dict[str, Any] = json.loads(execution["input"])
         return found
 
     def until_execution(self, task_id: str, status: str) -> None:
-        """Wait until a task's execution stands so: it is stopped after its row was written."""
+        """Wait until a task's execution has a status: it is stopped after its row is written."""
         arn = self.row(task_id)["stateMachineArn"]["S"].replace(":stateMachine:", ":execution:")
         deadline = time.monotonic() + 10
         while True:

@@ -129,9 +129,9 @@ legacy_report = workflow_tool(
 
 
 @tool(task="required", poll_every=QUICK)
-def count_up(task: TaskContext, to: int, every_ms: int = 0, when_told: bool = False) -> int:
-    """Report every number up to one, and return it; at once, or when somebody says so."""
-    if when_told:
+def count_up(task: TaskContext, to: int, every_ms: int = 0, ask_first: bool = False) -> int:
+    """Report every number up to `to`, and return it. With `ask_first`, ask before the start."""
+    if ask_first:
         task.ask("Now?", Yes)
     for number in range(1, to + 1):
         task.report(str(number))

@@ -17,17 +17,17 @@ from local.emulator import Emulator
 from local.gateway import Gateway
 from tests.integration.support.aws import event_source, function_name
 from tests.integration.support.client import Client, accept
-from tests.integration.support.listening import Heard, Listen
+from tests.integration.support.subscriptions import Received, Subscription
 from tests.integration.test_nothing_is_lost import kill_workers
 
 NUMBERS = 4
 CHANGES = ["working", "1", "2", "3", "4", "completed"]
-"""Of a task that waited to be told, from then on."""
+"""The changes of a task of `count_up` after its start was accepted."""
 
 
 @contextmanager
 def broken(lambda_: Any, name: str) -> Iterator[None]:
-    """A function fails at every call."""
+    """Make a function fail at every invocation."""
     handler = lambda_.get_function_configuration(FunctionName=name)["Handler"]
     lambda_.update_function_configuration(FunctionName=name, Handler="missing.handler")
     try:
@@ -37,8 +37,8 @@ def broken(lambda_: Any, name: str) -> Iterator[None]:
 
 
 @contextmanager
-def impatient(stack: LocalStack, sqs: Any) -> Iterator[None]:
-    """The queue gives a message again after a second, and not after half a minute."""
+def short_visibility_timeout(stack: LocalStack, sqs: Any) -> Iterator[None]:
+    """Let the queue deliver a message again after a second instead of half a minute."""
     url = stack.outputs["DeliverQueue"]
     name = "VisibilityTimeout"
     before = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])["Attributes"][name]
@@ -50,7 +50,7 @@ def impatient(stack: LocalStack, sqs: Any) -> Iterator[None]:
 
 
 def until_it_failed(lambda_: Any, name: str) -> None:
-    """Wait until a batch was tried, and failed."""
+    """Wait until the function has failed at a batch."""
     deadline = time.monotonic() + 30
     while (mapping := event_source(lambda_, name))["LastProcessingResult"] != "FAILED":
         assert time.monotonic() < deadline, mapping
@@ -58,73 +58,73 @@ def until_it_failed(lambda_: Any, name: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Follower:
-    """A listen in the background, for one task that waits to be told."""
+class Subscriber:
+    """A subscription in the background to a task that waits for its start to be accepted."""
 
     client: Client
     task_id: str
-    listen: Listen
-    running: Future[Listen]
+    subscription: Subscription
+    running: Future[Subscription]
 
-    def tell(self) -> None:
-        """Let the task go on."""
+    def accept_start(self) -> None:
+        """Answer the task's question: it goes on."""
         (key,) = self.client.get(self.task_id)["inputRequests"]
         self.client.update(self.task_id, {key: accept(yes=True)})
 
-    def told(self) -> list[str]:
-        """The changes that were told since."""
-        _, *states = self.listen.states(self.task_id)
+    def delivered(self) -> list[str]:
+        """The changes that were delivered after the start."""
+        _, *states = self.subscription.changes(self.task_id)
         return [state.get("statusMessage") or state["status"] for state in states]
 
 
 @contextmanager
-def following(client: Client) -> Iterator[Follower]:
-    """Begin such a listen. It is hung up in the end, whatever happened: nothing waits for it."""
-    task_id = client.start("count_up", to=NUMBERS, every_ms=200, when_told=True)
+def subscribed(client: Client) -> Iterator[Subscriber]:
+    """Start a task and subscribe to it. The subscription ends with the context."""
+    task_id = client.start("count_up", to=NUMBERS, every_ms=200, ask_first=True)
     client.until_asked(task_id, "answer")
-    listen, begun = Listen(client, [task_id]), threading.Event()
+    subscription, begun = Subscription(client, [task_id]), threading.Event()
 
-    def note(heard: Heard) -> bool:
-        if "taskId" in heard.message.get("params", {}):
+    def begin(received: Received) -> bool:
+        if "taskId" in received.message.get("params", {}):
             begun.set()
         return False
 
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(listen.run, note)
+        running = pool.submit(subscription.run, begin)
         try:
-            assert begun.wait(30), listen.heard
-            yield Follower(client, task_id, listen, running)
+            assert begun.wait(30), subscription.received
+            yield Subscriber(client, task_id, subscription, running)
         finally:
-            listen.hang_up()
+            subscription.disconnect()
 
 
 @pytest.mark.parametrize("function", ["Publish", "Deliver"])
 def test_a_function_that_fails_for_a_while_loses_nothing(
     gateway: Gateway, stack: LocalStack, aws: Any, function: str
 ) -> None:
-    """The table's stream and the queue keep what it could not take; it only comes later."""
+    """The table's stream and the queue keep the changes: they are only delivered later."""
     lambda_ = aws("lambda")
     name = function_name(stack, lambda_, function)
-    with following(Client(gateway.url)) as follower:
-        with broken(lambda_, name), impatient(stack, aws("sqs")):
-            follower.tell()
-            assert follower.client.end(follower.task_id)["status"] == "completed"
+    with subscribed(Client(gateway.url)) as subscriber:
+        with broken(lambda_, name), short_visibility_timeout(stack, aws("sqs")):
+            subscriber.accept_start()
+            assert subscriber.client.end(subscriber.task_id)["status"] == "completed"
             until_it_failed(lambda_, name)
-            assert follower.told() == []
-        follower.running.result()
-    assert follower.told() == CHANGES
+            assert subscriber.delivered() == []
+        subscriber.running.result()
+    assert subscriber.delivered() == CHANGES
 
 
 @pytest.mark.usefixtures("all_deployed")
 def test_killing_every_worker_loses_nothing(gateway: Gateway, emulator: Emulator) -> None:
-    """Those of `publish` and `deliver` among them, again and again while changes come."""
-    with following(Client(gateway.url)) as follower:
-        follower.tell()
-        follower.client.end(follower.task_id)
+    """The workers of `publish` and `deliver` are killed again and again while changes arrive."""
+    with subscribed(Client(gateway.url)) as subscriber:
+        subscriber.accept_start()
+        subscriber.client.end(subscriber.task_id)
         killed = 0
-        while not follower.running.done() and killed < 30:
+        while not subscriber.running.done() and killed < 30:
             killed += kill_workers(emulator)
             time.sleep(0.05)
-        follower.running.result()
+        subscriber.running.result()
     assert killed
-    assert follower.told() == CHANGES
+    assert subscriber.delivered() == CHANGES

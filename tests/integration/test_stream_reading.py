@@ -1,4 +1,4 @@
-"""What the other tests listen with gives up: nothing that they wait for is waited for forever."""
+"""The reader of streams that other tests use stops: no test waits for ever."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from threading import Event, Thread
 
 import pytest
 
-from tests.integration.support.listening import Stream
+from tests.integration.support.subscriptions import Stream
 
 
 class _Endless(BaseHTTPRequestHandler):
-    """Comments, until nobody reads them; `/silent`: only the first."""
+    """Sends a message, and then comments without end; at `/silent`, only the message."""
 
-    over: Event
+    ended: Event
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -26,26 +26,26 @@ class _Endless(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b'data: {"method": "first"}\n')
         try:
-            while not self.over.wait(0.01):
+            while not self.ended.wait(0.01):
                 if self.path != "/silent":
                     self.wfile.write(b": still here\n")
         except OSError:
             return
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Write no access log."""
 
 
 @pytest.fixture
 def url() -> Iterator[str]:
     """A server whose streams never end."""
-    over = Event()
-    handler = type("Endless", (_Endless,), {"over": over})
+    ended = Event()
+    handler = type("Endless", (_Endless,), {"ended": ended})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
-        over.set()
+        ended.set()
         server.shutdown()
         thread.join()
 
@@ -55,22 +55,22 @@ def test_a_stream_that_does_not_end_fails(url: str) -> None:
         list(Stream(url, b"{}", {}, seconds=0.1))
 
 
-def test_a_stream_is_hung_up_by_another_thread(url: str) -> None:
-    """Also one that says nothing."""
+def test_another_thread_can_end_a_stream(url: str) -> None:
+    """Even a silent stream."""
     stream = Stream(f"{url}/silent", b"{}", {})
-    heard: list[str] = []
+    received: list[str] = []
     begun = Event()
 
     def listen() -> None:
         for message in stream:
-            heard.append(message.message["method"])
+            received.append(message.message["method"])
             begun.set()
 
     with ThreadPoolExecutor(1) as pool:
         listening = pool.submit(listen)
         assert begun.wait(10)
         start = time.monotonic()
-        stream.hang_up()
+        stream.disconnect()
         assert listening.exception(10) is None or isinstance(listening.exception(), HTTPException)
     assert time.monotonic() - start < 5
-    assert heard == ["first"]
+    assert received == ["first"]

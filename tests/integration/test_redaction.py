@@ -22,7 +22,7 @@ from tests.integration.support.aws import listed
 from tests.integration.support.client import TASKS, Client, accept
 from tests.integration.support.issuer import Issuer
 from tests.integration.support.leaks import Canaries, Logs
-from tests.integration.support.listening import Heard, Listen
+from tests.integration.support.subscriptions import Received, Subscription
 from tests.integration.support.traces import Traces
 
 ASKABLE: Final[dict[str, Any]] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}}
@@ -65,7 +65,7 @@ def pushed(
 
 
 def _push_tasks(pushed: Pushed, client: Client, listener: Client) -> None:
-    """Followed by a listen, so that `deliver` and the mailboxes have the changes, too."""
+    """Followed by a subscription, so that `deliver` and the mailboxes have the changes, too."""
     new, answers = pushed.canaries, {}
     for end in ENDS:
         arguments = {"text": new(f"argument, then {end}"), "end": end}
@@ -75,9 +75,9 @@ def _push_tasks(pushed: Pushed, client: Client, listener: Client) -> None:
         client.until_asked(task_id, "name")
     ended = set()
 
-    def answer_and_wait(heard: Heard) -> bool:
-        params = heard.message.get("params", {})
-        if heard.message.get("method") == "notifications/subscriptions/acknowledged":
+    def answer_and_wait(received: Received) -> bool:
+        params = received.message.get("params", {})
+        if received.message.get("method") == "notifications/subscriptions/acknowledged":
             for task_id, answer in answers.items():
                 (key,) = client.get(task_id)["inputRequests"]
                 client.update(task_id, {key: answer})
@@ -85,7 +85,7 @@ def _push_tasks(pushed: Pushed, client: Client, listener: Client) -> None:
             ended.add(params["taskId"])
         return len(ended) == len(answers)
 
-    Listen(listener, list(answers)).run(answer_and_wait)
+    Subscription(listener, list(answers)).run(answer_and_wait)
     for how in ("step_error", "step_crash", "fail_state", "fail_tool_error", "wrong_output"):
         client.end(client.start("broken_flow", how=how))
     pushed.cancelled = client.start("quote", text=new("argument, then cancelled"), end="result")
