@@ -1,4 +1,4 @@
-"""The official conformance suite against the deployed stack: every scenario that it has."""
+"""All scenarios of the official conformance suite, against a deployed stack."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from tests.integration.support.client import Client
 
 HERE = Path(__file__).resolve().parent
 FOLDER = STATE / "conformance"
-AT_ONCE = 4
-EXPECTED = HERE / "expected-failures.yml"
+WARM_INSTANCES = 4
+EXPECTED_FAILURES = HERE / "expected-failures.yml"
 
 
 @dataclass(frozen=True)
 class Run:
-    """What one run of the suite said."""
+    """The outcome of one run of the suite."""
 
     code: int
     output: str
     checks: dict[str, Counter[str]]
-    """Scenario -> how many of its checks ended how."""
+    """The number of checks of each scenario by their status."""
 
     def failing(self) -> dict[str, Counter[str]]:
-        """The scenarios in which anything went wrong, or might have."""
-        wrong = ("FAILURE", "WARNING")
-        return {name: c for name, c in self.checks.items() if any(c[status] for status in wrong)}
+        """The scenarios with a failure or a warning."""
+        bad = ("FAILURE", "WARNING")
+        return {name: c for name, c in self.checks.items() if any(c[status] for status in bad)}
 
 
 @pytest.fixture(scope="session")
@@ -46,16 +46,18 @@ def suite() -> Path:
 
 @pytest.fixture(scope="module")
 def server(conformance_stack: LocalStack, all_deployed: None) -> LocalStack:
-    """The stack, awake: the suite waits for half a second for some answers (`server-stateless`),
-    which is less than a function takes to start on a busy machine.
+    """The stack with warm functions.
+
+    The suite waits half a second for some responses (`server-stateless`). A function's start takes
+    longer on a busy machine.
     """
     client = Client(conformance_stack.url)
 
     def call(tool: str) -> None:
         client.send(*client.compose("tools/call", {"name": tool, "arguments": {}}))
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(call, ["test_streaming_elicitation", "test_logging_tool"] * AT_ONCE))
+    with ThreadPoolExecutor(WARM_INSTANCES) as pool:
+        list(pool.map(call, ["test_streaming_elicitation", "test_logging_tool"] * WARM_INSTANCES))
     return conformance_stack
 
 
@@ -77,22 +79,22 @@ def run(suite: Path, stack: LocalStack, folder: Path, *options: str) -> Run:
     return Run(done.returncode, done.stdout + done.stderr, checks)
 
 
-def test_everything_of_2026_07_28_passes(suite: Path, server: LocalStack, tmp_path: Path) -> None:
-    """No failure is expected here, and none allowed, nor any warning."""
+def test_all_scenarios_of_2026_07_28_pass(suite: Path, server: LocalStack, tmp_path: Path) -> None:
+    """Without any failure or warning."""
     result = run(suite, server, tmp_path, "--spec-version", "2026-07-28")
     assert not result.failing(), result.output
     assert result.code == 0, result.output
     assert len(result.checks) == 40, sorted(result.checks)
-    idle = [name for name, counter in result.checks.items() if not counter["SUCCESS"]]
-    assert not idle, f"they checked nothing: {idle}"
+    without_checks = [name for name, counter in result.checks.items() if not counter["SUCCESS"]]
+    assert not without_checks, f"these scenarios checked nothing: {without_checks}"
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
-def test_the_revisions_with_a_handshake_pass_but_for_what_needs_a_session(
+def test_revisions_with_a_handshake_pass_except_scenarios_that_need_a_session(
     version: str, suite: Path, server: LocalStack, tmp_path: Path
 ) -> None:
-    """The suite itself refuses a stale entry: one that is expected to fail and passes."""
-    options = ("--spec-version", version, "--expected-failures", str(EXPECTED))
+    """The suite fails, too, when a scenario passes that is expected to fail."""
+    options = ("--spec-version", version, "--expected-failures", str(EXPECTED_FAILURES))
     result = run(suite, server, tmp_path, *options)
     assert result.code == 0, result.output
     assert len(result.checks) > 25, sorted(result.checks)
@@ -101,12 +103,12 @@ def test_the_revisions_with_a_handshake_pass_but_for_what_needs_a_session(
 def test_every_scenario_passes_at_its_own_revision(
     suite: Path, server: LocalStack, tmp_path: Path
 ) -> None:
-    """All there is, extensions included: the ten of the tasks extension, too."""
-    options = ("--expected-failures", str(EXPECTED))
+    """The ten scenarios of the tasks extension are among them."""
+    options = ("--expected-failures", str(EXPECTED_FAILURES))
     result = run(suite, server, tmp_path, *options)
     assert result.code == 0, result.output
     tasks = {name: c for name, c in result.checks.items() if name.startswith("tasks-")}
     assert len(tasks) == 10, sorted(tasks)
-    # This one skips itself, whatever the server does.
+    # This scenario always skips itself.
     assert tasks.pop("tasks-status-notifications")["SKIPPED"]
     assert all(c["SUCCESS"] and not c["FAILURE"] and not c["WARNING"] for c in tasks.values())

@@ -1,4 +1,4 @@
-"""A small fault campaign: what `make chaos` does with hundreds of tasks, with a few."""
+"""The campaign of `make chaos` with a few tasks: calls to AWS fail, functions are killed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.integration.support.stacks import Stacks
 
 TASKS = 20
 EXPIRING = frozenset({"outlive", "unheard"})
-"""What takes minutes to expire."""
+"""Tools whose tasks take minutes to expire."""
 
 
 @pytest.fixture(scope="module")
 def chaotic(stacks: Stacks, aws: Any) -> Iterator[LocalStack]:
-    """A stack of its own: its functions take a proxy for AWS, which ends with the test."""
+    """A stack of its own: its functions call AWS through a proxy that ends with the test."""
     stack: LocalStack = stacks["chaotic"]
     yield stack
     scheduler = aws("scheduler")
@@ -33,7 +33,7 @@ def chaotic(stacks: Stacks, aws: Any) -> Iterator[LocalStack]:
 def test_nothing_is_lost_and_nothing_happens_twice_whatever_fails(
     chaotic: LocalStack, aws: Any, tmp_path: Path
 ) -> None:
-    """The sweeper is not waited for, but called, and tasks are due, as if a minute went by."""
+    """The test invokes the sweeper and moves reconcile times, as if minutes had passed."""
     environments = {
         name: variables(function) for name, function in functions(chaotic, aws("lambda")).items()
     }

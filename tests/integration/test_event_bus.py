@@ -1,4 +1,4 @@
-"""Beyond clients: any EventBridge rule hears of every change of every task."""
+"""An EventBridge rule on the stack's bus matches every change of every task."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ PATTERN = {"source": ["mcp.tasks"], "detail-type": ["notifications/tasks"]}
 
 @pytest.fixture
 def queue(stack: LocalStack, aws: Any) -> Iterator[str]:
-    """A queue that gets the events of one tool's tasks, as a fork would have it; its URL."""
+    """The URL of a queue that a rule on the stack's bus sends tasks' changes to."""
     sqs, events = aws("sqs"), aws("events")
-    url: str = sqs.create_queue(QueueName="heard-of-tasks")["QueueUrl"]
+    url: str = sqs.create_queue(QueueName="task-changes")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
-    rule = {"Name": "heard-of-tasks", "EventBusName": stack.outputs["EventBus"]}
+    rule = {"Name": "task-changes", "EventBusName": stack.outputs["EventBus"]}
     events.put_rule(EventPattern=json.dumps(PATTERN), **rule)
     events.put_targets(
         Rule=rule["Name"],
@@ -34,26 +34,26 @@ def queue(stack: LocalStack, aws: Any) -> Iterator[str]:
     sqs.delete_queue(QueueUrl=url)
 
 
-def test_a_queue_hears_of_every_change(client: Client, aws: Any, queue: str) -> None:
-    """The detail is the notification's params: the task as `tasks/get` gave it at that moment."""
+def test_every_change_reaches_a_queue(client: Client, aws: Any, queue: str) -> None:
+    """An event's detail is the params of `notifications/tasks`: what `tasks/get` returned then."""
     task_id = client.start("count_up", to=3)
     final = client.end(task_id)
-    heard: list[dict[str, Any]] = []
+    received: list[dict[str, Any]] = []
     deadline = time.monotonic() + 30
-    while not heard or heard[-1]["detail"]["status"] != "completed":
-        assert time.monotonic() < deadline, heard
+    while not received or received[-1]["detail"]["status"] != "completed":
+        assert time.monotonic() < deadline, received
         answer = aws("sqs").receive_message(
             QueueUrl=queue, MaxNumberOfMessages=10, WaitTimeSeconds=1
         )
         for message in answer.get("Messages", []):
             event = json.loads(message["Body"])
             if event["detail"]["taskId"] == task_id:
-                heard.append(event)
+                received.append(event)
             aws("sqs").delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
-    assert [e["detail"].get("statusMessage") for e in heard] == [None, "1", "2", "3", None]
-    assert {e["detail-type"] for e in heard} == {"notifications/tasks"}
-    detail = {k: v for k, v in heard[-1]["detail"].items() if k != "_meta"}
+    assert [e["detail"].get("statusMessage") for e in received] == [None, "1", "2", "3", None]
+    assert {e["detail-type"] for e in received} == {"notifications/tasks"}
+    detail = {k: v for k, v in received[-1]["detail"].items() if k != "_meta"}
     polled = {k: v for k, v in final.items() if k not in ("_meta", "resultType")}
     assert detail == polled
-    (resource,) = heard[-1]["resources"]
+    (resource,) = received[-1]["resources"]
     assert resource.endswith(f":execution:mcp-test-count_up:{task_id}")

@@ -1,4 +1,4 @@
-"""How a task ends when it does not end well (tasks.md, "Task Execution Errors")."""
+"""Tool errors, failures and timeouts (tasks.md, "Task Execution Errors")."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_tool_error_within_the_request_is_the_same_result(plain_client: Client
     assert (result["isError"], result["content"][0]["text"]) == (True, "Refused: because")
 
 
-def test_a_crash_fails_the_task_and_tells_its_name_only(client: Client) -> None:
+def test_an_exception_fails_the_task_and_only_its_class_is_shown(client: Client) -> None:
     task = client.end(client.start("crash", secret=SECRET))
     assert task["status"] == "failed"
     assert task["error"] == {"code": -32603, "message": "The tool failed: ValueError"}
@@ -31,13 +31,13 @@ def test_a_crash_fails_the_task_and_tells_its_name_only(client: Client) -> None:
     assert "Traceback" not in str(task)
 
 
-def test_a_crash_within_the_request_is_an_internal_error(plain_client: Client) -> None:
+def test_an_exception_within_the_request_is_an_internal_error(plain_client: Client) -> None:
     answer = plain_client.call("crash", secret=SECRET)
     assert (answer.status, answer.error["code"]) == (500, -32603)
     assert SECRET.encode() not in answer.body
 
 
-def test_a_tool_that_runs_over_its_time_fails_and_says_so(client: Client) -> None:
+def test_a_tool_that_exceeds_its_time_fails_with_that_message(client: Client) -> None:
     task = client.end(client.start("over_time"))
     assert (task["status"], task["error"]["code"]) == ("failed", -32603)
     assert "ran over its time" in task["error"]["message"]
@@ -61,7 +61,7 @@ def test_a_workflow_ends_with_a_tool_error(client: Client, how: str, text: str) 
         ("wrong_output", "The workflow's output does not match the tool's output schema"),
     ],
 )
-def test_a_workflow_fails_and_tells_no_more_than_the_name(
+def test_a_failed_workflow_shows_only_the_errors_name(
     client: Client, how: str, message: str
 ) -> None:
     task = client.end(client.start("broken_flow", how=how))
@@ -69,7 +69,7 @@ def test_a_workflow_fails_and_tells_no_more_than_the_name(
     assert task["error"] == {"code": -32603, "message": message}
 
 
-def test_nothing_that_was_said_is_in_the_logs(client: Client, aws: object) -> None:
+def test_no_secret_is_in_the_logs(client: Client, aws: object) -> None:
     """No argument, answer or exception message reaches a log group."""
     client.end(client.start("crash", secret=SECRET))
     client.end(client.start("refuse", reason=SECRET))

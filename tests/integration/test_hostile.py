@@ -1,6 +1,6 @@
-"""Nothing that anybody sends breaks the server, opens it, or makes what no answer tells of.
+"""Hostile requests get no 5xx, no access, and create nothing that no response mentions.
 
-600 of the requests of `make hostile`, which sends 10,000 (tests/campaigns/hostile).
+These are 600 of the 10,000 requests of `make hostile` (tests/campaigns/hostile).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A `tools/call` that is repeated with its idempotency key is one task, whatever happens."""
+"""Calls with the same idempotency key create one task, also when responses are lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.integration.support.traces import Traces
 
 CALLS: Final = 200
 BUSY: Final = (409, 429, 500, 502, 503, 504)
-"""What a client repeats."""
+"""The arguments of the repeated call."""
 
 
 @pytest.fixture(params=["emulator", "gateway"])
@@ -32,14 +32,14 @@ def url(request: pytest.FixtureRequest, guarded: LocalStack) -> str:
 
 
 def call(client: Client, key: str, tool: str, **arguments: Any) -> Answer:
-    """One try."""
+    """Send the call once."""
     params = {"name": tool, "arguments": arguments}
     body, headers = client.compose("tools/call", params, {"Idempotency-Key": key})
     return client.send(body, headers)
 
 
-def insist(client: Client, key: str, tool: str, **arguments: Any) -> str:
-    """Repeat a call until there is a task, also when an answer is lost; returns its id."""
+def call_until_created(client: Client, key: str, tool: str, **arguments: Any) -> str:
+    """Repeat a call until a response names its task. Returns the task's id."""
     seen: list[object] = []
     deadline = time.monotonic() + 60
     for attempt in count():
@@ -53,7 +53,7 @@ def insist(client: Client, key: str, tool: str, **arguments: Any) -> str:
                 task_id: str = answer.result["taskId"]
                 return task_id
             seen.append((answer.status, answer.body))
-        # As clients should: later each time, and not all at once.
+        # Clients should wait longer each time, with jitter.
         time.sleep(random.uniform(0.2, 1) * min(2**attempt, 16) / 2)
     raise AssertionError
 
@@ -61,8 +61,8 @@ def insist(client: Client, key: str, tool: str, **arguments: Any) -> str:
 def test_two_hundred_calls_at_once_with_one_key_are_one_task(
     gateway: Gateway, stack: LocalStack, aws: Any
 ) -> None:
-    """Through the local gateway, which refuses what is too many for its instances (429); the
-    emulator would start a process for each."""
+    """The local gateway throttles calls beyond its instances (429); the emulator would start a
+    process for each call."""
     client = Client(gateway.url)
     traces = Traces(stack, aws)
     before = traces.rows(), traces.executions()
@@ -70,7 +70,7 @@ def test_two_hundred_calls_at_once_with_one_key_are_one_task(
 
     def one(_: int) -> str:
         together.wait(30)
-        return insist(client, "one", "refuse", reason="once")
+        return call_until_created(client, "one", "refuse", reason="once")
 
     with ThreadPoolExecutor(CALLS) as pool:
         task_ids = set(pool.map(one, range(CALLS)))
@@ -80,15 +80,15 @@ def test_two_hundred_calls_at_once_with_one_key_are_one_task(
     assert (traces.rows(), traces.executions()) == (before[0] + 1, before[1] + 1)
 
 
-def test_a_key_is_its_callers_and_its_calls(url: str, issuer: Issuer) -> None:
+def test_a_key_counts_for_one_caller_and_one_call(url: str, issuer: Issuer) -> None:
     alice = Client(url, token=issuer.mint(scope=SCOPE, sub="alice"))
     bob = Client(url, token=issuer.mint(scope=SCOPE, sub="bob"))
     key = f"two {url}"
-    first = insist(alice, key, "note", text="a")
-    assert insist(alice, key, "note", text="a") == first
-    assert insist(bob, key, "note", text="a") != first
+    first = call_until_created(alice, key, "note", text="a")
+    assert call_until_created(alice, key, "note", text="a") == first
+    assert call_until_created(bob, key, "note", text="a") != first
     refused = call(alice, key, "note", text="b")
     assert refused.status == 422
     assert refused.error["code"] == -32602
     assert alice.end(first)["status"] == "completed"
-    assert insist(alice, key, "note", text="a") == first, "as long as the task is kept"
+    assert call_until_created(alice, key, "note", text="a") == first, "as long as the task is kept"

@@ -1,4 +1,4 @@
-"""Bad input gets a clear JSON-RPC error over real HTTP, leaves no row and starts nothing."""
+"""Invalid requests get a JSON-RPC error, write no row and start no execution."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ARGUMENTS = {"monthly": 100, "years": 10, "share_of_stocks": 0.5}
 
 
 def call(**changes: Any) -> dict[str, Any]:
-    """A message that would create a task, with changes; `...` removes a member."""
+    """A request that would create a task, with changes. `...` removes a member."""
     message: dict[str, Any] = {
         "jsonrpc": "2.0",
         "id": 7,
@@ -36,7 +36,7 @@ def call(**changes: Any) -> dict[str, Any]:
 
 
 def call_with_meta(**changes: Any) -> dict[str, Any]:
-    """The same, with changes to `_meta`."""
+    """The same request with changes to `_meta`."""
     meta = {
         f"io.modelcontextprotocol/{key}": value
         for key, value in {
@@ -51,7 +51,7 @@ def call_with_meta(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_left_behind(traces: Traces) -> Iterator[None]:
+def _no_row_and_no_execution(traces: Traces) -> Iterator[None]:
     before = (traces.rows(), traces.executions())
     yield
     assert (traces.rows(), traces.executions()) == before
@@ -60,8 +60,8 @@ def _nothing_is_left_behind(traces: Traces) -> Iterator[None]:
 BODIES: list[tuple[str, bytes | object, int, int]] = [
     ("nothing", b"", 400, -32700),
     ("not JSON", b"{", 400, -32700),
-    # The gateway passes bodies on as text and replaces what is not UTF-8, on AWS too; the function
-    # itself refuses such bytes when it gets to see them (unit tests).
+    # API Gateway passes bodies on as text and replaces bytes that are not UTF-8, on AWS too. Unit
+    # tests show that the function refuses such bytes.
     ("not UTF-8", b'{"jsonrpc": "\xff\xfe"}', 400, -32600),
     ("a number that JSON lacks", b'{"jsonrpc": "2.0", "id": NaN}', 400, -32700),
     ("nested too deeply", b"[" * 100_000, 400, -32700),
@@ -91,7 +91,7 @@ BODIES: list[tuple[str, bytes | object, int, int]] = [
 
 
 @pytest.mark.parametrize(("what", "body", "status", "code"), BODIES, ids=[b[0] for b in BODIES])
-def test_a_bad_body_is_refused(
+def test_an_invalid_body_is_refused(
     client: Client, what: str, body: bytes | object, status: int, code: int
 ) -> None:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -173,7 +173,7 @@ def test_an_unknown_method_is_not_found(client: Client, method: str) -> None:
     assert (answer.status, answer.error["code"]) == (404, -32601)
 
 
-def test_an_unknown_tool_is_named(client: Client) -> None:
+def test_the_error_names_an_unknown_tool(client: Client) -> None:
     answer = client.call("no_such_tool")
     assert (answer.status, answer.error["code"]) == (400, -32602)
     assert "no_such_tool" in answer.error["message"]
@@ -191,17 +191,17 @@ def test_an_unknown_tool_is_named(client: Client) -> None:
     ],
     ids=str,
 )
-def test_arguments_that_break_the_schema_are_a_result_that_names_the_field(
+def test_arguments_that_break_the_schema_give_a_tool_error_that_names_the_field(
     client: Client, arguments: dict[str, Any], field: str
 ) -> None:
-    """tools.mdx, "Error Handling": a model can mend these, so it gets to see them."""
+    """tools.mdx, "Error Handling": a model can correct its arguments, so it sees the error."""
     result = client.call("estimate_savings", **arguments).result
     assert (result["resultType"], result["isError"]) == ("complete", True)
     assert field in result["content"][0]["text"]
 
 
 @pytest.mark.parametrize("arguments", [[], "x", 1, None], ids=str)
-def test_arguments_that_are_no_object_are_malformed(client: Client, arguments: object) -> None:
+def test_arguments_that_are_no_object_are_invalid_params(client: Client, arguments: object) -> None:
     params = {"name": "estimate_savings", "arguments": arguments}
     answer = client.request("tools/call", params)
     assert (answer.status, answer.error["code"]) == (400, -32602)
@@ -227,7 +227,7 @@ def test_arguments_that_are_no_object_are_malformed(client: Client, arguments: o
 def test_a_task_id_that_names_no_task_is_invalid(
     client: Client, method: str, task_id: object
 ) -> None:
-    # Header lines have a limit of their own, below 10 kB: a missing Mcp-Name is tolerated here.
+    # A header line is limited to less than 10 kB. The server accepts a missing Mcp-Name here.
     headers = {"Mcp-Name": None} if isinstance(task_id, str) and len(task_id) > 1000 else {}
     answer = client.request(method, {"taskId": task_id, "inputResponses": {}}, headers)
     assert (answer.status, answer.error["code"]) == (400, -32602)
@@ -241,7 +241,7 @@ def test_task_methods_need_the_extension(plain_client: Client, method: str) -> N
     assert answer.error["data"]["requiredCapabilities"] == {"extensions": {TASKS: {}}}
 
 
-def test_a_foreign_page_may_not_call(client: Client) -> None:
+def test_a_request_from_a_foreign_origin_is_refused(client: Client) -> None:
     headers = {**HEADERS, "Origin": "https://evil.example"}
     answer = client.post(json.dumps(call()).encode(), headers)
     assert answer.status == 403
@@ -262,7 +262,7 @@ def test_only_post_is_allowed(client: Client, method: str) -> None:
     assert answer.headers["Allow"] == "POST"
 
 
-def test_session_ids_are_ignored_and_never_made(client: Client) -> None:
+def test_session_ids_are_ignored_and_never_sent(client: Client) -> None:
     headers = {"Mcp-Session-Id": "abc", "Last-Event-ID": "7"}
     answer = client.request("tools/list", headers=headers)
     assert answer.status == 200

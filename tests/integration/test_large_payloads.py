@@ -17,13 +17,13 @@ from tests.integration.support.traces import Traces
 from tests.integration.tools.large import lines
 
 LIMIT: Final = 256 * 1024
-"""Bytes that Step Functions carries (developer guide, "Quotas")."""
+"""The largest input or output of a state (Step Functions developer guide, "Quotas")."""
 ROW: Final = 400_000
-"""Bytes that a row may have (DynamoDB developer guide, "Quotas")."""
+"""The largest item (DynamoDB developer guide, "Quotas")."""
 
 
-def carried(traces: Traces, aws: Any, task_id: str) -> None:
-    """Nothing of the task was larger than what AWS takes: the emulator takes more."""
+def check_sizes(traces: Traces, aws: Any, task_id: str) -> None:
+    """Check the task's row and states against AWS's limits: the emulator has none."""
     row = traces.row(task_id)
     assert len(json.dumps(row)) < ROW
     arn = row["stateMachineArn"]["S"].replace(":stateMachine:", ":execution:")
@@ -46,23 +46,25 @@ def test_large_arguments_reach_the_tool(client: Client, traces: Traces, aws: Any
     text = lines(600_000)
     task_id = client.start("count_lines", text=text)
     assert completed(client, task_id)["structuredContent"] == len(text.splitlines())
-    carried(traces, aws, task_id)
+    check_sizes(traces, aws, task_id)
 
 
-def test_steps_hand_each_other_what_is_large(client: Client, traces: Traces, aws: Any) -> None:
-    """A megabyte to the next step, and 40 times 100 KB out of a Map; its author did nothing."""
+def test_steps_pass_each_other_large_values(client: Client, traces: Traces, aws: Any) -> None:
+    """1 MB to the next step, and 40 times 100 KB out of a Map, without code of the author's."""
     text = lines(10_000)
     task_id = client.start("large_flow", text=text, times=100, parts=40, size=100_000)
     output = completed(client, task_id)["structuredContent"]
     assert output["text"] == text * 100
     parts = [f"{n}:" + f"{n:>10}" * 10_000 for n in range(40)]
     assert output["digests"] == [sha256(part.encode()).hexdigest() for part in parts]
-    carried(traces, aws, task_id)
+    check_sizes(traces, aws, task_id)
 
 
 def test_answers_that_add_up_reach_the_tool(client: Client, traces: Traces, aws: Any) -> None:
-    """Each fits into an execution's state, all of them do not; on AWS, that is: the emulator
-    carries more, and does not say what a function was called with."""
+    """On AWS each answer fits into a state's input, but all of them together do not.
+
+    The emulator takes more, and does not say what a function was called with.
+    """
     pages = [lines(46_000 - n) for n in range(6)]
     assert sum(map(len, pages)) > LIMIT
     task_id = client.start("gather", pages=len(pages))
@@ -70,16 +72,16 @@ def test_answers_that_add_up_reach_the_tool(client: Client, traces: Traces, aws:
         key = client.until_asked(task_id, f"page{n}")[f"page{n}"]
         assert "result" in client.update(task_id, {key: accept(text=page)}).message
     assert completed(client, task_id)["structuredContent"] == pages
-    carried(traces, aws, task_id)
+    check_sizes(traces, aws, task_id)
 
 
-def test_a_result_of_5_mb_comes_whole(client: Client, traces: Traces, aws: Any) -> None:
+def test_a_result_of_5_mb_is_in_the_response(client: Client, traces: Traces, aws: Any) -> None:
     task_id = client.start("fill", size=5_000_000)
     assert completed(client, task_id)["content"] == [{"type": "text", "text": lines(5_000_000)}]
-    carried(traces, aws, task_id)
+    check_sizes(traces, aws, task_id)
 
 
-def test_a_result_of_50_mb_comes_as_a_link(client: Client, traces: Traces, aws: Any) -> None:
+def test_a_result_of_50_mb_is_a_link(client: Client, traces: Traces, aws: Any) -> None:
     task_id = client.start("fill", size=50_000_000)
     text, link = completed(client, task_id)["content"]
     assert text["type"] == "text"
@@ -90,7 +92,7 @@ def test_a_result_of_50_mb_comes_as_a_link(client: Client, traces: Traces, aws: 
     assert len(content) == link["size"]
     whole = {"content": [{"type": "text", "text": lines(50_000_000)}]}
     assert json.loads(content) == whole
-    carried(traces, aws, task_id)
+    check_sizes(traces, aws, task_id)
 
 
 def test_a_link_is_good_for_one_result_only(client: Client) -> None:
@@ -106,9 +108,7 @@ def test_a_link_is_good_for_one_result_only(client: Client) -> None:
             assert refused.value.code == 403
 
 
-def test_objects_are_in_the_folder_of_their_task(
-    client: Client, stack: LocalStack, aws: Any
-) -> None:
+def test_objects_have_their_tasks_prefix(client: Client, stack: LocalStack, aws: Any) -> None:
     task_id = client.start("fill", size=1_000_000)
     completed(client, task_id)
     about = {"Bucket": stack.outputs["PayloadsBucket"], "Prefix": f"fill/{task_id}/"}

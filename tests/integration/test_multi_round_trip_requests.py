@@ -1,4 +1,4 @@
-"""Functions that ask within the request, over HTTP: multi round-trip requests (mrtr.mdx)."""
+"""Multi round-trip requests over HTTP: functions that ask within the request (mrtr.mdx)."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ ROOTS = {"roots": [{"uri": "file:///home/ada"}]}
 
 @pytest.fixture
 def asked(stack: LocalStack) -> Client:
-    """A client that can be asked for everything, and does not know tasks."""
+    """A client that declares every kind of question, but not the tasks extension."""
     return Client(stack.url, ASKABLE)
 
 
 @pytest.fixture
 def tasked(stack: LocalStack) -> Client:
-    """A client that can be asked for everything, and knows tasks."""
+    """A client that declares every kind of question and the tasks extension."""
     return Client(stack.url, {**ASKABLE, "extensions": {TASKS: {}}})
 
 
 def asks(result: dict[str, Any], *keys: str) -> str:
-    """The state of a result that asks for these."""
+    """Check that a result asks these questions. Returns its `requestState`."""
     assert result["resultType"] == "input_required", result
     assert sorted(result["inputRequests"]) == sorted(keys)
     state: str = result["requestState"]
     return state
 
 
-def test_three_rounds_end_with_the_result(asked: Client, traces: Traces) -> None:
+def test_a_request_repeated_three_times_ends_with_the_result(asked: Client, traces: Traces) -> None:
     rows, call = traces.rows(), {"name": "survey", "arguments": {"secret": "s3cret"}}
     first = asks(asked.request("tools/call", call).result, "who")
     second = asks(
@@ -67,23 +67,23 @@ def test_three_rounds_end_with_the_result(asked: Client, traces: Traces) -> None
     assert traces.rows() == rows
 
 
-def test_every_round_may_be_answered_by_another_instance(
+def test_each_repetition_may_reach_another_instance(
     asked: Client, stack: LocalStack, aws: Any
 ) -> None:
-    """Nothing is kept: the key that seals the state is the deployment's, not the instance's."""
+    """No instance keeps state: the key that seals `requestState` is the deployment's."""
     call = {"name": "survey", "arguments": {}}
     state = asks(asked.request("tools/call", call).result, "who")
     functions = aws("lambda")
     api = function_name(stack, functions, "Api")
     environment = functions.get_function_configuration(FunctionName=api)["Environment"]
     variables = {**environment["Variables"], "RESTARTED": state[:8]}
-    # A changed configuration is what makes Lambda start new instances.
+    # Lambda starts new instances after a change of the configuration.
     functions.update_function_configuration(FunctionName=api, Environment={"Variables": variables})
     given = {"inputResponses": {"who": accept(name="Ada")}, "requestState": state}
     asks(asked.request("tools/call", {**call, **given}).result, "sign")
 
 
-def test_a_state_is_good_for_its_own_request_only(asked: Client) -> None:
+def test_a_request_state_is_valid_for_its_own_request_only(asked: Client) -> None:
     state = asks(asked.call("survey").result, "who")
     given = {"inputResponses": {"who": accept(name="Ada")}}
     others = [
@@ -92,19 +92,19 @@ def test_a_state_is_good_for_its_own_request_only(asked: Client) -> None:
         {"name": "survey", "arguments": {}, "requestState": state[:-4] + "AAAA"},
         {"name": "survey", "arguments": {}, "requestState": ""},
     ]
-    # `narrate` asks nothing, and never looks at an answer; its state is refused all the same.
+    # `narrate` asks nothing and reads no answer. A `requestState` for it is refused, too.
     errors = [asked.request("tools/call", {**other, **given}).error for other in others]
     assert {error["code"] for error in errors} == {-32602}
     assert len({error["message"] for error in errors}) == 1
 
 
-def test_a_client_that_cannot_be_asked_is_told_what_it_lacks(plain_client: Client) -> None:
+def test_the_error_names_the_capability_that_a_client_lacks(plain_client: Client) -> None:
     error = plain_client.call("survey").error
     assert error["code"] == -32021
     assert error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
 
 
-def test_a_prompt_and_a_resource_ask_as_well(asked: Client) -> None:
+def test_prompts_and_resources_ask_too(asked: Client) -> None:
     given = {"inputResponses": {"who": accept(name="Ada")}}
     prompt = {"name": "personal"}
     state = asks(asked.request("prompts/get", prompt).result, "who")
@@ -114,7 +114,7 @@ def test_a_prompt_and_a_resource_ask_as_well(asked: Client) -> None:
     state = asks(asked.request("resources/read", resource).result, "who")
     result = asked.request("resources/read", {**resource, **given, "requestState": state}).result
     assert result["contents"][0]["text"] == "a note for Ada"
-    # caching.mdx: what depends on answers must not be cached.
+    # caching.mdx: results that depend on answers must not be cached.
     assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
 
 
@@ -127,20 +127,20 @@ def test_the_same_function_asks_as_a_task(tasked: Client) -> None:
     assert request["params"]["mode"] == "url"
     tasked.update(task_id, {key: {"action": "accept"}})
     keys = tasked.until_asked(task_id, "poem", "roots")
-    # An answer that is not one is refused, and the question stays.
+    # A malformed answer is refused, and the question stays open.
     assert tasked.update(task_id, {keys["poem"]: {"role": "assistant"}}).error["code"] == -32602
     tasked.update(task_id, {keys["poem"]: POEM, keys["roots"]: ROOTS})
     result = tasked.end(task_id)["result"]
     assert result["structuredContent"] == ["Ada", "Roses are red", "file:///home/ada"]
 
 
-def test_a_task_knows_what_its_client_can_be_asked_for(tasked: Client) -> None:
+def test_a_task_knows_its_clients_capabilities(tasked: Client) -> None:
     result = tasked.end(tasked.start("whoami"))["result"]
     assert result["structuredContent"] == {"can": ["form", "roots", "sampling", "url"]}
 
 
-def test_a_task_fails_that_asks_for_what_its_client_did_not_declare(client: Client) -> None:
-    """It declares forms: the first question is fine, the second is a page to visit."""
+def test_a_question_that_the_client_did_not_declare_fails_the_task(client: Client) -> None:
+    """The client declares forms only: the second question is a URL."""
     task_id = client.start("survey")
     (key,) = client.until_asked(task_id, "who").values()
     client.update(task_id, {key: accept(name="Ada")})
@@ -149,7 +149,9 @@ def test_a_task_fails_that_asks_for_what_its_client_did_not_declare(client: Clie
     assert error["data"] == {"requiredCapabilities": {"elicitation": {"url": {}}}}
 
 
-def test_rounds_end_before_the_task_begins(tasked: Client, traces: Traces) -> None:
+def test_questions_before_the_task_are_answered_within_the_request(
+    tasked: Client, traces: Traces
+) -> None:
     rows, call = traces.rows(), {"name": "book", "arguments": {"greeting": "Welcome"}}
     state = asks(tasked.request("tools/call", call).result, "who")
     assert traces.rows() == rows
@@ -163,7 +165,7 @@ def test_rounds_end_before_the_task_begins(tasked: Client, traces: Traces) -> No
     assert tasked.end(task_id)["result"]["content"][0]["text"] == "Ada gets a large one"
 
 
-def test_whoever_declines_before_the_task_gets_no_task(tasked: Client, traces: Traces) -> None:
+def test_a_decline_before_the_task_creates_no_task(tasked: Client, traces: Traces) -> None:
     rows, call = traces.rows(), {"name": "book", "arguments": {"greeting": "Welcome"}}
     state = asks(tasked.request("tools/call", call).result, "who")
     given = {"inputResponses": {"who": {"action": "decline"}}, "requestState": state}

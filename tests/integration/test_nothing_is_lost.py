@@ -1,4 +1,4 @@
-"""Clients die and functions are restarted; a task goes on, and its id leads back to it."""
+"""Tasks go on when clients are killed and functions are restarted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.paths import ROOT
 
 CSV = "colour,n\n" + "red,1\nblue,2\n" * 300
 
-# A client that starts a task, tells its id, and then does nothing: it is to be killed.
+# The client that is killed: it starts a task, prints its id, and waits.
 START = """
 import signal, sys
 from tests.integration.support.client import Client
@@ -29,7 +29,7 @@ signal.pause()
 
 
 def kill_workers(emulator: Emulator) -> int:
-    """Kill every Lambda worker of the emulator, by process id; returns how many there were."""
+    """Kill every Lambda worker of the emulator by its process id. Returns their number."""
     listed = subprocess.run(
         ["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True
     ).stdout
@@ -40,7 +40,7 @@ def kill_workers(emulator: Emulator) -> int:
     ]
     for pid in children:
         os.kill(pid, signal.SIGKILL)
-    # The emulator tells a dead worker from a live one by its state, which lags behind the signal.
+    # The emulator looks at a worker's process state, which changes some time after the signal.
     deadline = time.monotonic() + 10
     while children and _alive(children):
         assert time.monotonic() < deadline
@@ -59,7 +59,7 @@ def _alive(pids: list[int]) -> bool:
 
 
 def restart_api(stack: LocalStack, aws: object) -> None:
-    """Make the API function start anew, as a redeploy does: its next request finds new workers."""
+    """Let the API function's next request start new workers, as after a deployment."""
     lambda_ = aws("lambda")  # type: ignore[operator]
     name = function_name(stack, lambda_, "Api")
     variables = lambda_.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
@@ -68,7 +68,7 @@ def restart_api(stack: LocalStack, aws: object) -> None:
 
 
 def finish(client: Client, task_id: str) -> dict[str, object]:
-    """Answer what the tally asks, and return the tally."""
+    """Answer the task's question, and return its result."""
     key = client.until_asked(task_id, "publish")["publish"]
     client.update(task_id, {key: accept(show_values=True)})
     task = client.end(task_id)
@@ -79,7 +79,7 @@ def finish(client: Client, task_id: str) -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def expected(stack: LocalStack) -> dict[str, object]:
-    """The tally as an undisturbed client gets it."""
+    """The result of an undisturbed call."""
     client = Client(stack.url)
     return finish(client, client.start("tally_columns", csv=CSV, chunk_rows=100))
 
@@ -108,7 +108,7 @@ def test_a_killed_clients_task_is_finished_by_another(
 def test_restarting_the_api_loses_nothing(
     stack: LocalStack, aws: object, client: Client, expected: dict[str, object], moment: str
 ) -> None:
-    """Before the first poll, between two, while the client is asked, after it answered."""
+    """Restarts before the first poll, between two polls, before the answer, and after it."""
     task_id = client.start("tally_columns", csv=CSV, chunk_rows=100)
     if moment == "created":
         restart_api(stack, aws)
@@ -128,11 +128,11 @@ def test_restarting_the_api_loses_nothing(
 def test_killing_every_idle_worker_loses_nothing(
     emulator: Emulator, client: Client, expected: dict[str, object]
 ) -> None:
-    """While a task waits for its answer no function runs: nothing is lost with all of them."""
+    """While a task waits for its answer, it needs no running function."""
     task_id = client.start("tally_columns", csv=CSV, chunk_rows=100)
     client.until_asked(task_id, "publish")
     assert kill_workers(emulator) > 0
-    # The emulator notices a dead worker by the request that fails on it; a client polls on.
+    # The emulator notices a dead worker when a request to it fails. Clients go on polling.
     deadline = time.monotonic() + 30
     while client.send(*client.compose("tasks/get", {"taskId": task_id})).status != 200:
         assert time.monotonic() < deadline

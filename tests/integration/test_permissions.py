@@ -17,13 +17,13 @@ DENIED = {
 }
 
 
-def test_a_worker_is_denied_what_its_tool_does_not_declare(client: Client) -> None:
+def test_a_worker_has_only_the_permissions_that_its_tool_declares(client: Client) -> None:
     result = client.end(client.start("overreach"))["result"]
     assert result["structuredContent"] == DENIED
 
 
-def test_the_api_is_denied_what_it_does_not_need(stack: LocalStack, gateway: Gateway) -> None:
-    """It reads single tasks; the local gateway runs it with the same role."""
+def test_the_api_function_may_not_scan_the_table(stack: LocalStack, gateway: Gateway) -> None:
+    """It reads single rows. The local gateway runs it with the same role."""
     for url in (stack.url, gateway.url):
         result = Client(url, {}).call("overreach").result
         assert result["structuredContent"] == {**DENIED, "read a task": "allowed"}

@@ -1,4 +1,4 @@
-"""What a task asks, and who may answer how (tasks.md, "Task Update Requests")."""
+"""A task's questions and their answers (tasks.md, "Task Update Requests")."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_declined_question_reaches_the_tool(client: Client) -> None:
     assert client.end(task_id)["result"]["content"][0]["text"] == "True True decline"
 
 
-def test_an_unhandled_decline_is_the_tools_error(client: Client) -> None:
+def test_a_decline_that_the_tool_does_not_handle_is_a_tool_error(client: Client) -> None:
     task_id = client.start("ask_choice")
     key = client.until_asked(task_id, "answer")["answer"]
     client.update(task_id, {key: {"action": "cancel"}})
@@ -67,7 +67,7 @@ def test_unknown_and_answered_keys_are_ignored(client: Client) -> None:
         (None, "action"),
     ],
 )
-def test_an_answer_that_breaks_its_schema_is_refused_and_not_kept(
+def test_an_answer_that_breaks_its_schema_is_refused_and_not_stored(
     client: Client, answer: object, names: str
 ) -> None:
     task_id = client.start("ask_choice")
@@ -79,7 +79,7 @@ def test_an_answer_that_breaks_its_schema_is_refused_and_not_kept(
     client.cancel(task_id)
 
 
-def test_a_form_comes_back_as_it_was_filled_in(client: Client) -> None:
+def test_a_tool_gets_a_form_as_it_was_filled_in(client: Client) -> None:
     task_id = client.start("ask_choice")
     key = client.until_asked(task_id, "answer")["answer"]
     client.update(task_id, {key: accept(name="Ada", colour="blue", count=3)})
@@ -91,7 +91,7 @@ def test_a_form_comes_back_as_it_was_filled_in(client: Client) -> None:
     }
 
 
-def test_many_clients_answer_at_once_and_each_question_is_answered_once(client: Client) -> None:
+def test_of_many_answers_to_a_question_one_counts(client: Client) -> None:
     task_id = client.start("ask_three")
     keys = client.until_asked(task_id, "a", "b")
     with ThreadPoolExecutor(8) as pool:
@@ -106,7 +106,7 @@ def test_many_clients_answer_at_once_and_each_question_is_answered_once(client: 
     assert client.end(task_id)["result"]["content"][0]["text"].endswith(" decline")
 
 
-def test_a_client_that_cannot_be_asked_gets_the_error_for_it(
+def test_a_question_that_the_client_cannot_answer_fails_the_task(
     stack: LocalStack, traces: Traces
 ) -> None:
     """basic/index.mdx: a server must not rely on a capability that was not declared."""
@@ -119,7 +119,7 @@ def test_a_client_that_cannot_be_asked_gets_the_error_for_it(
     traces.until_execution(task_id, "ABORTED")
 
 
-def test_no_token_reaches_the_client(client: Client, traces: Traces) -> None:
+def test_no_task_token_reaches_the_client(client: Client, traces: Traces) -> None:
     task_id = client.start("ask_choice")
     client.until_asked(task_id, "answer")
     asks = traces.row(task_id)["asks"]["M"]

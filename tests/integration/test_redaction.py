@@ -1,8 +1,7 @@
-"""No argument, result, answer, message or token in a log, whatever is sent and however it ends; and
-none in a row that no longer needs it.
+"""No argument, result, answer, message or token is in a log, or in a row that needs it no more.
 
-Everything is sent first, each with a string of its own; then all logs are read, and everything that
-the stack keeps.
+The fixture sends requests of every kind, each with a canary of its own. The tests then read all
+logs, and all rows of the stack.
 """
 
 from __future__ import annotations
@@ -29,48 +28,48 @@ ASKABLE: Final[dict[str, Any]] = {"elicitation": {"form": {}, "url": {}}, "sampl
 WITH_TASKS: Final[dict[str, Any]] = {**ASKABLE, "extensions": {TASKS: {}}}
 ENDS: Final = ("result", "error", "crash")
 OF_A_STEP: Final = ("a message that no client must see", "The step says no")
-"""What steps of tests/integration/tools/broken_flow raise."""
+"""The messages that steps of tests/integration/tools/broken_flow raise."""
 FUNCTIONS: Final = ("Api", "Ask", "Finish", "Publish", "Deliver", "Toolsquote")
-"""What log groups of functions are named after."""
-DEADLINE: Final = 60
+"""Parts of the log groups' names, one for each function."""
+WAIT_SECONDS: Final = 60
 
 
 @dataclass
-class Pushed:
-    """What was sent, and where it may have gone."""
+class Sent:
+    """The canaries that were sent, and the tasks that had them."""
 
     canaries: Canaries
     logs: Logs
     done: dict[str, str] = field(default_factory=dict)
-    """How a task ended -> its id."""
+    """Task ids by how the task ended."""
     cancelled: str = ""
     asked: str = ""
     """A task that waits for its next answer."""
 
 
 @pytest.fixture(scope="module")
-def pushed(
+def sent(
     stack: LocalStack, gateway: Gateway, guarded: LocalStack, issuer: Issuer, aws: Any
-) -> Iterator[Pushed]:
-    """Send it all: through every function, and as much of it as can be wrong."""
-    pushed = Pushed(Canaries(), Logs(stack, aws))
-    _push_tasks(pushed, Client(stack.url, WITH_TASKS), Client(gateway.url, WITH_TASKS))
-    _push_what_runs_within_requests(pushed, Client(stack.url, ASKABLE))
+) -> Iterator[Sent]:
+    """Send canaries through every function, in valid and in invalid requests."""
+    sent = Sent(Canaries(), Logs(stack, aws))
+    _send_tasks(sent, Client(stack.url, WITH_TASKS), Client(gateway.url, WITH_TASKS))
+    _send_calls_within_requests(sent, Client(stack.url, ASKABLE))
     for url in (stack.url, gateway.url):
-        _push_what_is_wrong(pushed, Client(url, WITH_TASKS))
-    _push_tokens(pushed, guarded, issuer)
-    _wait_for_the_end(pushed)
-    yield pushed
-    Client(stack.url).cancel(pushed.asked)
+        _send_invalid_requests(sent, Client(url, WITH_TASKS))
+    _send_tokens(sent, guarded, issuer)
+    _wait_for_the_end(sent)
+    yield sent
+    Client(stack.url).cancel(sent.asked)
 
 
-def _push_tasks(pushed: Pushed, client: Client, listener: Client) -> None:
-    """Followed by a subscription, so that `deliver` and the mailboxes have the changes, too."""
-    new, answers = pushed.canaries, {}
+def _send_tasks(sent: Sent, client: Client, listener: Client) -> None:
+    """With a subscription, so that `deliver` and the mailboxes have the changes, too."""
+    new, answers = sent.canaries, {}
     for end in ENDS:
         arguments = {"text": new(f"argument, then {end}"), "end": end}
-        pushed.done[end] = client.start("quote", **arguments)
-        answers[pushed.done[end]] = accept(name=new(f"answer, then {end}"))
+        sent.done[end] = client.start("quote", **arguments)
+        answers[sent.done[end]] = accept(name=new(f"answer, then {end}"))
     for task_id in answers:
         client.until_asked(task_id, "name")
     ended = set()
@@ -88,20 +87,20 @@ def _push_tasks(pushed: Pushed, client: Client, listener: Client) -> None:
     Subscription(listener, list(answers)).run(answer_and_wait)
     for how in ("step_error", "step_crash", "fail_state", "fail_tool_error", "wrong_output"):
         client.end(client.start("broken_flow", how=how))
-    pushed.cancelled = client.start("quote", text=new("argument, then cancelled"), end="result")
-    (key,) = client.until_asked(pushed.cancelled, "name").values()
-    client.update(pushed.cancelled, {"unknown": accept(name=new("answer to nothing"))})
-    client.update(pushed.cancelled, {key: accept(name=[new("answer of the wrong type")])})
-    client.update(pushed.cancelled, {key: {"action": new("action")}})
-    client.cancel(pushed.cancelled)
-    pushed.asked = client.start("survey", secret=new("argument of a task that waits"))
-    (key,) = client.until_asked(pushed.asked, "who").values()
-    client.update(pushed.asked, {key: accept(name=new("answer that was used"))})
-    client.until_asked(pushed.asked, "sign")
+    sent.cancelled = client.start("quote", text=new("argument, then cancelled"), end="result")
+    (key,) = client.until_asked(sent.cancelled, "name").values()
+    client.update(sent.cancelled, {"unknown": accept(name=new("answer to nothing"))})
+    client.update(sent.cancelled, {key: accept(name=[new("answer of the wrong type")])})
+    client.update(sent.cancelled, {key: {"action": new("action")}})
+    client.cancel(sent.cancelled)
+    sent.asked = client.start("survey", secret=new("argument of a task that waits"))
+    (key,) = client.until_asked(sent.asked, "who").values()
+    client.update(sent.asked, {key: accept(name=new("answer that was used"))})
+    client.until_asked(sent.asked, "sign")
 
 
-def _push_what_runs_within_requests(pushed: Pushed, client: Client) -> None:
-    new = pushed.canaries
+def _send_calls_within_requests(sent: Sent, client: Client) -> None:
+    new = sent.canaries
     for end in ENDS:
         client.call("quote_at_once", text=new(f"argument within a request, {end}"), end=end)
         prompt = {"text": new(f"argument of a prompt, {end}"), "end": end}
@@ -118,9 +117,9 @@ def _push_what_runs_within_requests(pushed: Pushed, client: Client) -> None:
     client.request("completion/complete", {"ref": ref, "argument": argument})
 
 
-def _push_what_is_wrong(pushed: Pushed, client: Client) -> None:
-    """What the server refuses, in each of the places where it does."""
-    new = pushed.canaries
+def _send_invalid_requests(sent: Sent, client: Client) -> None:
+    """A canary in each place where the server refuses a request."""
+    new = sent.canaries
     for name, malformed in {
         "text": "CANARY",
         "end of a document": '{"jsonrpc": "2.0", "params": "CANARY',
@@ -176,8 +175,8 @@ def _push_what_is_wrong(pushed: Pushed, client: Client) -> None:
     capable.request("tools/list")
 
 
-def _push_tokens(pushed: Pushed, guarded: LocalStack, issuer: Issuer) -> None:
-    new = pushed.canaries
+def _send_tokens(sent: Sent, guarded: LocalStack, issuer: Issuer) -> None:
+    new = sent.canaries
     tokens = {
         "good": issuer.mint(scope="mcp", email=new("claim of a good token")),
         "wrong audience": issuer.mint(aud=new("audience"), email=new("claim of a bad token")),
@@ -195,12 +194,12 @@ def _push_tokens(pushed: Pushed, guarded: LocalStack, issuer: Issuer) -> None:
     assert told["content"][0]["text"].startswith("canary")
 
 
-def _wait_for_the_end(pushed: Pushed) -> None:
-    """Until `finish`, `publish` and `deliver` have said the last that they have to say."""
-    ids = set(pushed.done.values())
-    deadline = time.monotonic() + DEADLINE
+def _wait_for_the_end(sent: Sent) -> None:
+    """Wait until `finish`, `publish` and `deliver` have written their last log lines."""
+    ids = set(sent.done.values())
+    deadline = time.monotonic() + WAIT_SECONDS
     while True:
-        groups = pushed.logs.groups()
+        groups = sent.logs.groups()
         told = {
             name: {id for id in ids if any(id in line for line in lines)}
             for name, lines in groups.items()
@@ -212,18 +211,18 @@ def _wait_for_the_end(pushed: Pushed) -> None:
         time.sleep(0.2)
 
 
-def test_every_function_was_heard(pushed: Pushed, stack: LocalStack) -> None:
-    """What is not found was looked for in the right places: the tasks' ids are there."""
+def test_every_functions_log_is_read(sent: Sent, stack: LocalStack) -> None:
+    """The logs that are searched have the tasks' ids in them."""
     groups = {
         name.rpartition("/")[2]: "\n".join(lines)
-        for name, lines in pushed.logs.groups().items()
+        for name, lines in sent.logs.groups().items()
         if f"/{stack.name}/" in f"{name}/"
     }
     for function in FUNCTIONS:
         (lines,) = (lines for name, lines in groups.items() if name.startswith(function))
-        assert function == "Publish" or any(id in lines for id in pushed.done.values()), function
+        assert function == "Publish" or any(id in lines for id in sent.done.values()), function
         assert '"level":"INFO"' in lines, function
-    assert any(pushed.done["result"] in text for text in pushed.logs.files())
+    assert any(sent.done["result"] in text for text in sent.logs.files())
 
 
 def test_a_canary_would_be_found() -> None:
@@ -236,21 +235,21 @@ def test_a_canary_would_be_found() -> None:
         assert set(canaries.found_in(iter([text]))) == {"third"}, before
 
 
-def test_no_log_group_has_anything_of_what_was_sent(pushed: Pushed) -> None:
-    lines = [line for lines in pushed.logs.groups().values() for line in lines]
-    assert pushed.canaries.found_in(iter(lines)) == {}
+def test_no_log_group_has_a_canary(sent: Sent) -> None:
+    lines = [line for lines in sent.logs.groups().values() for line in lines]
+    assert sent.canaries.found_in(iter(lines)) == {}
 
 
 @pytest.mark.parametrize("message", OF_A_STEP)
-def test_no_log_group_has_what_a_step_raised(pushed: Pushed, message: str) -> None:
-    """Lambda's runtime logs whatever leaves a handler, with its message."""
-    lines = [line for lines in pushed.logs.groups().values() for line in lines]
+def test_no_log_group_has_a_steps_exception_message(sent: Sent, message: str) -> None:
+    """Lambda's runtime would log an exception that leaves a handler, with its message."""
+    lines = [line for lines in sent.logs.groups().values() for line in lines]
     assert not [line for line in lines if message in line]
 
 
-def test_what_processes_write_elsewhere_has_nothing_of_it_either(pushed: Pushed) -> None:
-    """A crash of the runtime itself, or what it says of requests that no handler gets."""
-    assert pushed.canaries.found_in(iter(pushed.logs.files())) == {}
+def test_no_log_of_the_emulator_or_the_gateway_has_a_canary(sent: Sent) -> None:
+    """They would have a crash of the runtime, and requests that reach no handler."""
+    assert sent.canaries.found_in(iter(sent.logs.files())) == {}
 
 
 def _everything_in(table: str, aws: Any) -> Iterator[str]:
@@ -258,35 +257,31 @@ def _everything_in(table: str, aws: Any) -> Iterator[str]:
         yield json.dumps(item)
 
 
-def test_a_task_that_is_over_keeps_its_result_and_nothing_else(
-    pushed: Pushed, traces: Traces
-) -> None:
-    """No argument, no question, no answer, no status message and no task token."""
-    rows = {end: traces.row(task_id) for end, task_id in pushed.done.items()}
+def test_the_row_of_an_ended_task_keeps_only_its_result(sent: Sent, traces: Traces) -> None:
+    """The row has no argument, question, answer, status message or task token."""
+    rows = {end: traces.row(task_id) for end, task_id in sent.done.items()}
     for end, row in rows.items():
         kept = {name: value for name, value in row.items() if name not in ("result", "error")}
-        assert pushed.canaries.found_in(iter([json.dumps(kept)])) == {}, end
+        assert sent.canaries.found_in(iter([json.dumps(kept)])) == {}, end
         assert "token" not in json.dumps(row), end
-    assert pushed.canaries.found_in(iter([json.dumps(rows["crash"])])) == {}
-    assert pushed.canaries.found_in(iter([json.dumps(traces.row(pushed.cancelled))])) == {}
+    assert sent.canaries.found_in(iter([json.dumps(rows["crash"])])) == {}
+    assert sent.canaries.found_in(iter([json.dumps(traces.row(sent.cancelled))])) == {}
 
 
-def test_an_answer_that_was_used_is_not_kept(pushed: Pushed, traces: Traces) -> None:
-    """The task goes on, and asks again: the next question is there, and of the first one nothing
+def test_a_used_answer_is_removed_from_the_row(sent: Sent, traces: Traces) -> None:
+    """The task has asked again: the row has the next question, and of the first one nothing
     but that its answer was delivered. The arguments stay until the end.
     """
-    row = traces.row(pushed.asked)
-    found = pushed.canaries.found_in(iter([json.dumps(row)]))
+    row = traces.row(sent.asked)
+    found = sent.canaries.found_in(iter([json.dumps(row)]))
     assert set(found) == {"argument of a task that waits"}
     asks = [ask["M"] for ask in row["asks"]["M"].values()]
     assert [ask for ask in asks if "token" not in ask] == [{"delivered": {"BOOL": True}}]
     assert len(asks) == 2
 
 
-def test_callers_and_their_keys_are_kept_without_what_they_sent(
-    pushed: Pushed, stack: LocalStack, aws: Any
-) -> None:
+def test_the_callers_table_has_no_canary(sent: Sent, stack: LocalStack, aws: Any) -> None:
     names = listed(aws("dynamodb"), "list_tables", "TableNames")
     (callers,) = (name for name in names if name.startswith(f"{stack.name}-Callers"))
-    found = pushed.canaries.found_in(_everything_in(callers, aws))
+    found = sent.canaries.found_in(_everything_in(callers, aws))
     assert set(found) <= {"header Idempotency-Key"}

@@ -1,4 +1,4 @@
-"""A changed server is deployed while tasks of the one before it run, and wait.
+"""A changed server is deployed while tasks of the version before run and wait.
 
 Step Functions user guide, "UpdateStateMachine": "Running executions will continue to use the
 previous definition"; the functions' code is replaced at once. So a task that was started before
@@ -20,7 +20,7 @@ from tests.integration.support.stacks import Stacks
 
 @pytest.fixture(scope="session")
 def redeployed(stacks: Stacks) -> Redeployed:
-    """A second version, and tasks of the first."""
+    """A stack of the second version, and tasks of the first."""
     found: Redeployed = stacks["redeployed"]
     return found
 
@@ -49,7 +49,7 @@ def text(task: dict[str, Any]) -> str:
     return found
 
 
-def test_a_function_that_waited_for_an_answer_goes_on_as_it_is_now(
+def test_a_function_that_waited_for_an_answer_goes_on_in_its_new_version(
     client: Client, tasks: dict[str, str]
 ) -> None:
     (key,) = client.get(tasks["asked"])["inputRequests"]
@@ -57,10 +57,10 @@ def test_a_function_that_waited_for_an_answer_goes_on_as_it_is_now(
     assert text(client.end(tasks["asked"])) == "second: prose is good"
 
 
-def test_a_function_that_asks_something_else_now_asks_again(
+def test_a_function_whose_question_has_changed_asks_again(
     client: Client, tasks: dict[str, str]
 ) -> None:
-    """The answer to the old question does not fit the new one."""
+    """The answer to the old question is not an answer to the new one."""
     task_id = tasks["asked something else"]
     (old,) = client.get(task_id)["inputRequests"]
     client.update(task_id, {old: accept(marks=3)})
@@ -71,7 +71,7 @@ def test_a_function_that_asks_something_else_now_asks_again(
     assert text(client.end(task_id)) == "second: 5 stars for prose"
 
 
-def test_a_workflow_goes_the_way_that_it_began_and_its_steps_are_the_new_ones(
+def test_a_workflow_keeps_its_definition_and_runs_the_new_steps(
     client: Client, tasks: dict[str, str]
 ) -> None:
     task_id = tasks["asked by its workflow"]
@@ -80,7 +80,7 @@ def test_a_workflow_goes_the_way_that_it_began_and_its_steps_are_the_new_ones(
     assert structured(client.end(task_id)) == {"started": "first", "arrived": "second"}
 
 
-def test_a_timer_runs_through_a_redeploy_and_its_task_can_be_cancelled(
+def test_a_timer_goes_on_after_a_deployment_and_its_task_can_be_cancelled(
     client: Client, tasks: dict[str, str], aws: Any
 ) -> None:
     task_id = tasks["on a timer"]
@@ -104,10 +104,10 @@ def test_a_timer_runs_through_a_redeploy_and_its_task_can_be_cancelled(
         time.sleep(0.1)
 
 
-def test_a_task_whose_tool_was_removed_fails_and_says_so(
+def test_a_task_whose_tool_was_removed_fails_with_that_message(
     client: Client, redeployed: Redeployed, aws: Any
 ) -> None:
-    """Once it is old enough that its tool cannot be one that is about to be deployed."""
+    """Only an old task fails: the tool of a new one may be about to be deployed."""
     task_id = redeployed.tasks["asked by a tool that goes"]
     assert client.get(task_id)["status"] == "input_required"
     hours_ago = round((time.time() - 2 * 3600) * 1000)
@@ -133,6 +133,6 @@ def _runs(aws: Any, machine: str, task_id: str) -> bool:
     return found
 
 
-def test_new_tasks_go_the_new_way(client: Client) -> None:
+def test_new_tasks_use_the_new_definition(client: Client) -> None:
     task = client.end(client.start("relay", wait=0, ask=False))
     assert structured(task) == {"started": "second", "arrived": "second", "rested": "second"}

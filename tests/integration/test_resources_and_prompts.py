@@ -7,7 +7,7 @@ import base64
 from tests.integration.support.client import Client
 
 
-def test_lists_are_in_order_and_may_be_cached(plain_client: Client) -> None:
+def test_lists_are_sorted_and_may_be_cached(plain_client: Client) -> None:
     for method, member, key in [
         ("resources/list", "resources", "uri"),
         ("resources/templates/list", "resourceTemplates", "uriTemplate"),
@@ -20,7 +20,7 @@ def test_lists_are_in_order_and_may_be_cached(plain_client: Client) -> None:
         assert (result["ttlMs"], result["cacheScope"]) == (300_000, "public")
 
 
-def test_text_and_bytes_are_read(plain_client: Client) -> None:
+def test_text_and_binary_resources_are_read(plain_client: Client) -> None:
     text = plain_client.request("resources/read", {"uri": "note://fixed"}).result
     assert text["contents"] == [{"uri": "note://fixed", "mimeType": "text/plain", "text": "a note"}]
     assert (text["ttlMs"], text["cacheScope"]) == (300_000, "private")
@@ -28,19 +28,19 @@ def test_text_and_bytes_are_read(plain_client: Client) -> None:
     assert base64.b64decode(data["blob"]) == b"\x89PNG"
 
 
-def test_a_template_is_read_by_its_uris(plain_client: Client) -> None:
+def test_a_resource_template_is_read_by_uri(plain_client: Client) -> None:
     result = plain_client.request("resources/read", {"uri": "note://by/ada"}).result
     assert result["contents"][0]["text"] == "a note by ada"
 
 
-def test_what_does_not_exist_is_not_found(plain_client: Client) -> None:
+def test_an_unknown_resource_or_prompt_is_an_error(plain_client: Client) -> None:
     for uri in ("note://nothing", "note://by/nobody", "note://by/ada/more", "", "no uri at all"):
         headers = {"Mcp-Name": uri} if uri else {"Mcp-Name": "=?base64??="}
         error = plain_client.request("resources/read", {"uri": uri}, headers).error
         assert (error["code"], error["data"]) == (-32602, {"uri": uri})
 
 
-def test_a_prompt_takes_text_and_writes_messages(plain_client: Client) -> None:
+def test_a_prompt_takes_arguments_and_returns_messages(plain_client: Client) -> None:
     arguments = {"topic": "cells", "length": "long"}
     result = plain_client.request("prompts/get", {"name": "essay", "arguments": arguments}).result
     first, link, last = result["messages"]
@@ -49,7 +49,7 @@ def test_a_prompt_takes_text_and_writes_messages(plain_client: Client) -> None:
     assert last["role"] == "assistant"
 
 
-def test_wrong_arguments_of_a_prompt_are_named(plain_client: Client) -> None:
+def test_the_error_names_a_prompts_wrong_arguments(plain_client: Client) -> None:
     for arguments, named in [({}, "topic"), ({"topic": "a", "length": "x"}, "length")]:
         answer = plain_client.request("prompts/get", {"name": "essay", "arguments": arguments})
         assert answer.error["code"] == -32602

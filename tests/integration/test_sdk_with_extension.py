@@ -1,4 +1,4 @@
-"""The official `mcp` SDK's client, with this repository's tasks extension, against the stack."""
+"""The official SDK's client with the tasks extension of client/."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.paths import ROOT
 
 
 async def fill_in(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-    """Answer every question alike."""
+    """Give every question the same answer."""
     return types.ElicitResult(action="accept", content={"share_of_stocks": 0.5})
 
 
 def call(stack: LocalStack, tool: str, mode: str, **arguments: Any) -> types.CallToolResult:
-    """Call a tool as an SDK user does: tasks are driven behind `call_tool`."""
+    """Call a tool as a user of the SDK does: `call_tool` polls the task."""
 
     async def run() -> types.CallToolResult:
         async with Client(
@@ -34,7 +34,7 @@ def call(stack: LocalStack, tool: str, mode: str, **arguments: Any) -> types.Cal
 
 
 @pytest.mark.parametrize("mode", ["auto", "2026-07-28"])
-def test_a_task_is_driven_to_its_result(stack: LocalStack, mode: str) -> None:
+def test_call_tool_returns_a_tasks_result(stack: LocalStack, mode: str) -> None:
     result = call(stack, "estimate_savings", mode, monthly=100, years=10, runs=200)
     assert not result.is_error
     assert result.structured_content

@@ -1,4 +1,4 @@
-"""The official `mcp` SDK's client, without any extension, in both eras of the protocol."""
+"""The official SDK's client without the tasks extension, with and without the handshake."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from local.deployment import LocalStack
 
 MODERN, HANDSHAKE = "2026-07-28", "legacy"
 SPEAKS = {MODERN: "2026-07-28", HANDSHAKE: "2025-11-25", "auto": "2026-07-28"}
-"""Mode of the SDK's client -> the revision that it then speaks with this server."""
+"""The revision that the SDK's client negotiates with this server, by the client's mode."""
 
 
 async def fill_in(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-    """Answer every question alike."""
+    """Give every question the same answer."""
     if isinstance(params, types.ElicitRequestURLParams):
         return types.ElicitResult(action="accept")
     return types.ElicitResult(action="accept", content={"name": "Ada"})
@@ -29,20 +29,20 @@ async def fill_in(context: Any, params: types.ElicitRequestParams) -> types.Elic
 async def sample(
     context: Any, params: types.CreateMessageRequestParams
 ) -> types.CreateMessageResult:
-    """A model with one line."""
+    """Answer sampling with one line."""
     poem = types.TextContent(type="text", text="Roses are red")
     return types.CreateMessageResult(role="assistant", content=poem, model="a-model")
 
 
 async def list_roots(context: Any) -> types.ListRootsResult:
-    """One directory."""
+    """Answer with one directory."""
     return types.ListRootsResult.model_validate({"roots": [{"uri": "file:///home/ada"}]})
 
 
 def with_client(
     stack: LocalStack, mode: str, use: Callable[[Client], Awaitable[None]], **options: Any
 ) -> None:
-    """Connect as an SDK user does, and check what was negotiated."""
+    """Connect as a user of the SDK does, and check the negotiated revision."""
 
     async def run() -> None:
         async with Client(stack.url, mode=mode, **options) as client:
@@ -52,10 +52,10 @@ def with_client(
     asyncio.run(run())
 
 
-each_era = pytest.mark.parametrize("mode", [MODERN, HANDSHAKE, "auto"])
+each_mode = pytest.mark.parametrize("mode", [MODERN, HANDSHAKE, "auto"])
 
 
-@each_era
+@each_mode
 def test_tools_are_listed_and_called(stack: LocalStack, mode: str) -> None:
     async def use(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -73,26 +73,26 @@ def test_tools_are_listed_and_called(stack: LocalStack, mode: str) -> None:
     with_client(stack, mode, use)
 
 
-@each_era
-def test_progress_is_heard(stack: LocalStack, mode: str) -> None:
-    heard: list[tuple[float, float | None, str | None]] = []
+@each_mode
+def test_progress_notifications_reach_the_callback(stack: LocalStack, mode: str) -> None:
+    received: list[tuple[float, float | None, str | None]] = []
 
     async def progressed(progress: float, total: float | None, message: str | None) -> None:
-        heard.append((progress, total, message))
+        received.append((progress, total, message))
 
     async def use(client: Client) -> None:
         await client.call_tool("narrate", {"steps": 2}, progress_callback=progressed)
 
     with_client(stack, mode, use)
-    assert heard == [(0, 100, "step 0"), (50, 100, "step 1")]
+    assert received == [(0, 100, "step 0"), (50, 100, "step 1")]
 
 
-@each_era
-def test_log_messages_are_heard(stack: LocalStack, mode: str) -> None:
-    heard: list[types.LoggingMessageNotificationParams] = []
+@each_mode
+def test_log_messages_reach_the_callback(stack: LocalStack, mode: str) -> None:
+    received: list[types.LoggingMessageNotificationParams] = []
 
     async def logged(params: types.LoggingMessageNotificationParams) -> None:
-        heard.append(params)
+        received.append(params)
 
     async def use(client: Client) -> None:
         await client.call_tool("narrate", {"steps": 2})
@@ -101,13 +101,13 @@ def test_log_messages_are_heard(stack: LocalStack, mode: str) -> None:
     if mode != HANDSHAKE:
         options["log_level"] = "info"
     with_client(stack, mode, use, **options)
-    assert [(message.level, message.data) for message in heard] == [
+    assert [(message.level, message.data) for message in received] == [
         ("info", {"step": 0}),
         ("info", {"step": 1}),
     ]
 
 
-@each_era
+@each_mode
 def test_resources_are_listed_and_read(stack: LocalStack, mode: str) -> None:
     async def use(client: Client) -> None:
         uris = [str(r.uri) for r in (await client.list_resources()).resources]
@@ -127,7 +127,7 @@ def test_resources_are_listed_and_read(stack: LocalStack, mode: str) -> None:
     with_client(stack, mode, use)
 
 
-@each_era
+@each_mode
 def test_prompts_are_listed_got_and_completed(stack: LocalStack, mode: str) -> None:
     async def use(client: Client) -> None:
         prompts = [p.name for p in (await client.list_prompts()).prompts]
@@ -144,7 +144,7 @@ def test_prompts_are_listed_got_and_completed(stack: LocalStack, mode: str) -> N
 
 
 @pytest.mark.parametrize("mode", [MODERN, "auto"])
-def test_the_client_drives_the_rounds_of_a_request(stack: LocalStack, mode: str) -> None:
+def test_the_client_repeats_a_multi_round_trip_request(stack: LocalStack, mode: str) -> None:
     async def use(client: Client) -> None:
         result = await client.call_tool("survey", {})
         expected = ["Ada", "Roses are red", "file:///home/ada"]
@@ -158,7 +158,7 @@ def test_the_client_drives_the_rounds_of_a_request(stack: LocalStack, mode: str)
     with_client(stack, mode, use, **callbacks)
 
 
-def test_an_older_client_is_told_what_needs_a_newer_one(stack: LocalStack) -> None:
+def test_an_older_client_gets_an_error_that_names_the_newer_revision(stack: LocalStack) -> None:
     async def use(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         needs_task = tools["tally_columns"].execution
@@ -169,7 +169,7 @@ def test_an_older_client_is_told_what_needs_a_newer_one(stack: LocalStack) -> No
             with pytest.raises(MCPError, match="2026-07-28") as caught:
                 await client.call_tool(tool, arguments)
             assert caught.value.error.code == code
-        with pytest.warns(MCPDeprecationWarning):  # it is only removed as of 2026-07-28
+        with pytest.warns(MCPDeprecationWarning):  # ping exists until 2025-11-25
             await client.send_ping()
 
     with_client(stack, HANDSHAKE, use)

@@ -1,4 +1,4 @@
-"""A request's own event stream: progress and log messages, then the response."""
+"""The event stream of a request: progress and log messages, then the response."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CALL = {"name": "narrate", "arguments": {"steps": 3}}
 
 
 @pytest.mark.parametrize("token", ["t-1", 7, ""])
-def test_progress_comes_under_the_clients_token(plain_client: Client, token: str | int) -> None:
+def test_progress_has_the_clients_token(plain_client: Client, token: str | int) -> None:
     answer = plain_client.request("tools/call", CALL, meta={"progressToken": token})
     assert answer.headers.get_content_type() == "text/event-stream"
     assert answer.headers["X-Accel-Buffering"] == "no"
@@ -22,7 +22,7 @@ def test_progress_comes_under_the_clients_token(plain_client: Client, token: str
 
 
 @pytest.mark.parametrize(("level", "messages"), [("debug", 4), ("info", 3), ("warning", 0)])
-def test_log_messages_come_from_the_level_that_was_asked_for(
+def test_log_messages_of_the_requested_level_and_above_are_sent(
     plain_client: Client, level: str, messages: int
 ) -> None:
     answer = plain_client.request("tools/call", CALL, meta={LOG_LEVEL: level})
@@ -30,13 +30,13 @@ def test_log_messages_come_from_the_level_that_was_asked_for(
     assert methods == ["notifications/message"] * messages
 
 
-def test_an_answer_without_notifications_is_plain_json(plain_client: Client) -> None:
-    """The tool reports and logs; this request asked to hear neither."""
+def test_a_response_without_notifications_is_plain_json(plain_client: Client) -> None:
+    """The tool reports and logs; this request asks for neither."""
     answer = plain_client.request("tools/call", CALL)
     assert answer.headers.get_content_type() == "application/json"
 
 
-def test_a_client_that_takes_no_streams_gets_the_result_alone(plain_client: Client) -> None:
+def test_a_client_that_accepts_no_event_stream_gets_only_the_result(plain_client: Client) -> None:
     answer = plain_client.request(
         "tools/call", CALL, {"Accept": "application/json"}, {"progressToken": 1}
     )

@@ -1,4 +1,4 @@
-"""The spine: a call becomes a durable task, runs, asks, is answered, and ends."""
+"""A call becomes a task, which runs, asks, is answered, and ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.integration.support.client import REVISION, TASKS, Client, accept
 from tests.integration.support.traces import Traces
 
 
-def test_the_server_says_what_it_speaks(client: Client) -> None:
+def test_discover_declares_revisions_and_extensions(client: Client) -> None:
     result = client.request("server/discover").result
     assert result["supportedVersions"] == [REVISION, "2025-11-25", "2025-06-18", "2025-03-26"]
     # Exactly {}: a client reads any other settings as "no tasks".
@@ -24,7 +24,7 @@ def test_tools_are_listed_in_a_stable_order(client: Client) -> None:
     assert {"hello", "tally_columns", "estimate_savings", "legacy_report"} <= set(names)
 
 
-def test_a_sync_tool_answers_within_the_request(client: Client, traces: Traces) -> None:
+def test_a_tool_without_a_task_answers_within_the_request(client: Client, traces: Traces) -> None:
     before = traces.rows()
     result = client.call("hello", name="Ada").result
     assert result["content"] == [{"type": "text", "text": "Hello, Ada!"}]
@@ -61,7 +61,7 @@ def test_a_declined_question_hides_the_values(client: Client) -> None:
     assert all(column["most_frequent"] is None for column in columns)
 
 
-def test_a_function_reports_asks_and_returns(client: Client) -> None:
+def test_a_function_reports_its_status_asks_and_returns(client: Client) -> None:
     task_id = client.start("estimate_savings", monthly=100, years=10, runs=50_000)
     key = client.until_asked(task_id, "answer")["answer"]
     client.update(task_id, {key: accept(share_of_stocks=0.25)})
@@ -94,7 +94,7 @@ def test_a_required_tool_is_refused_to_a_client_without_tasks(plain_client: Clie
     assert answer.error["data"]["requiredCapabilities"] == {"extensions": {TASKS: {}}}
 
 
-def test_a_question_within_the_request_needs_a_client_with_tasks(plain_client: Client) -> None:
+def test_a_question_within_the_request_needs_the_clients_capability(plain_client: Client) -> None:
     answer = plain_client.call("estimate_savings", monthly=1, years=1)
     assert (answer.status, answer.error["code"]) == (400, -32021)
 
@@ -106,7 +106,7 @@ def test_a_state_machine_that_existed_before_is_a_tool(client: Client, traces: T
     assert traces.row(task_id)["stateMachineArn"]["S"].endswith(":legacy-report")
 
 
-def test_content_of_the_tools_own_kind_arrives_as_it_is(client: Client) -> None:
+def test_content_that_is_no_text_arrives_unchanged(client: Client) -> None:
     result = client.end(client.start("picture"))["result"]
     assert result["content"] == [{"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}]
     assert result["structuredContent"] == {"width": 1}
@@ -118,14 +118,14 @@ def test_cancel_ends_the_task_and_its_execution(client: Client, traces: Traces) 
     assert set(client.cancel(task_id).result) == {"resultType", "_meta"}
     assert client.get(task_id)["status"] == "cancelled"
     traces.until_execution(task_id, "ABORTED")
-    # A second cancel, and an answer, are acknowledged alike and change nothing.
+    # A second cancel and a later answer are acknowledged, and change nothing.
     assert set(client.cancel(task_id).result) == {"resultType", "_meta"}
     assert set(client.update(task_id, {"x": accept()}).result) == {"resultType", "_meta"}
     assert client.get(task_id)["status"] == "cancelled"
 
 
 def test_a_task_expires(client: Client, traces: Traces) -> None:
-    """DynamoDB deletes expired rows days late; for clients the task is gone at once."""
+    """DynamoDB deletes expired rows days later; clients cannot read them any more."""
     task_id = client.start("short_lived")
     deadline = time.monotonic() + 10
     while (answer := client.request("tasks/get", {"taskId": task_id})).status == 200:

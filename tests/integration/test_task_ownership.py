@@ -1,7 +1,7 @@
-"""Every method on every state of a task, by its owner and by somebody else, over HTTP.
+"""Every method on every state of a task, by its principal and by another one, over HTTP.
 
-For somebody else a task is as unknown as one that never was: the same answer to the letter, nothing
-in the row changes, and nothing is told of it later (tasks.md, "Security Considerations").
+For another principal the task does not exist: the response is the same as for an unknown id, the
+row does not change, and no change is delivered (tasks.md, "Security Considerations").
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from tests.integration.support.stacks import SCOPE
 from tests.integration.support.traces import Traces
 
 STATES: Final = ("working", "input_required", "completed", "failed", "cancelled", "expired")
-DOORS: Final = ("emulator", "gateway")
+ENDPOINTS: Final = ("emulator", "gateway")
 
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A task of Alice's in some state, with what only she knows of it."""
+    """A task of Alice's in some state, and the params that answer its question."""
 
     task_id: str
     params: Mapping[str, Any]
-    """Of a `tasks/update` that would answer it."""
+    """The params of a `tasks/update` that would answer it."""
 
 
-def never(task_id: str) -> str:
-    """An id of the same cell that no task ever had."""
+def unknown_id(task_id: str) -> str:
+    """An id of the same cell that belongs to no task."""
     return f"{task_id.partition('-')[0]}-{'f' * 32}"
 
 
@@ -49,16 +49,16 @@ METHODS: Final[dict[str, Callable[[Client, str, Mapping[str, Any]], Answer]]] = 
 
 
 def listen(client: Client, task_id: str) -> Answer:
-    """A listen to one task; there is nothing to wait for when it is not accepted."""
+    """Subscribe to one task. The subscription ends at once when the task is not accepted."""
     body, headers = client.compose(
         "subscriptions/listen", {"notifications": {"taskIds": [task_id]}}
     )
     return client.send(body, headers)
 
 
-@pytest.fixture(scope="module", params=DOORS)
+@pytest.fixture(scope="module", params=ENDPOINTS)
 def url(request: pytest.FixtureRequest, guarded: LocalStack) -> str:
-    """Both ways in; the second streams."""
+    """The endpoint of the emulator, and that of the gateway, which streams."""
     if request.param == "emulator":
         return guarded.url
     found: str = request.getfixturevalue("guarded_gateway").url
@@ -67,7 +67,7 @@ def url(request: pytest.FixtureRequest, guarded: LocalStack) -> str:
 
 @pytest.fixture(scope="module")
 def people(url: str, issuer: Issuer) -> Callable[[str], Client]:
-    """Callers, by their names."""
+    """Makes a client for a principal's name."""
     return lambda name: Client(url, token=issuer.mint(scope=SCOPE, sub=name))
 
 
@@ -103,7 +103,7 @@ def _tidy(people: Callable[[str], Client], tasks: dict[str, Owned]) -> Iterator[
 
 
 def shown(answer: Answer, task_id: str) -> tuple[int, dict[str, str], list[Any]]:
-    """All that a caller sees of an answer, but for the id it sent itself, and ids of requests."""
+    """All that a caller sees of a response, without the task's id and the ids of requests."""
     messages = json.loads(json.dumps(answer.events).replace(task_id, "<task>"))
     for message in messages:
         message.pop("id", None)
@@ -122,7 +122,7 @@ def shown(answer: Answer, task_id: str) -> tuple[int, dict[str, str], list[Any]]
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("state", STATES)
-def test_somebody_elses_task_is_as_unknown_as_none(
+def test_another_principals_task_looks_like_an_unknown_one(
     people: Callable[[str], Client],
     tasks: dict[str, Owned],
     guarded: LocalStack,
@@ -134,7 +134,7 @@ def test_somebody_elses_task_is_as_unknown_as_none(
     before = traces.row(task.task_id)
     bob = people("bob")
     theirs = shown(call(bob, task.task_id, task.params), task.task_id)
-    nobodys = shown(call(bob, never(task.task_id), task.params), never(task.task_id))
+    nobodys = shown(call(bob, unknown_id(task.task_id), task.params), unknown_id(task.task_id))
     assert theirs == nobodys
     assert traces.row(task.task_id) == before, "nothing is written, by whomever it was asked for"
     if method == "subscriptions/listen":
@@ -146,10 +146,10 @@ def test_somebody_elses_task_is_as_unknown_as_none(
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_an_owner_sees_what_is_there(
+def test_the_principal_sees_the_task(
     people: Callable[[str], Client], tasks: dict[str, Owned], state: str
 ) -> None:
-    """The matrix would be as green if nobody saw anything."""
+    """Without this test, a server that shows nothing to anybody would pass."""
     answer = people("alice").request("tasks/get", {"taskId": tasks[state].task_id})
     if state == "expired":
         assert answer.error["code"] == -32602
@@ -157,10 +157,10 @@ def test_an_owner_sees_what_is_there(
         assert answer.result["status"] == state
 
 
-def test_what_somebody_else_did_reached_nobody(
+def test_another_principals_requests_change_nothing(
     people: Callable[[str], Client], tasks: dict[str, Owned], guarded: LocalStack, aws: Any
 ) -> None:
-    """All of it at once, on the task that waits: it can be answered by its owner still."""
+    """After all of them, the task's principal can still answer its question."""
     task = tasks["input_required"]
     mallory = people("mallory")
     for call in METHODS.values():
@@ -170,8 +170,8 @@ def test_what_somebody_else_did_reached_nobody(
     assert Traces(guarded, aws).row(task.task_id)["status"] == {"S": "input_required"}
 
 
-def test_a_machine_client_is_nobody_else(url: str, issuer: Issuer) -> None:
-    """A client id that reads like a user's name is not that user's."""
+def test_a_client_id_is_not_a_user_of_the_same_name(url: str, issuer: Issuer) -> None:
+    """A client id that equals a user's name is another principal."""
     user = Client(url, token=issuer.mint(scope=SCOPE, sub="robot"))
     machine = Client(url, token=issuer.mint(scope=SCOPE, sub=None, client_id="robot"))
     theirs = user.start("note", text="a")
@@ -181,8 +181,8 @@ def test_a_machine_client_is_nobody_else(url: str, issuer: Issuer) -> None:
     assert user.request("tasks/get", {"taskId": own}).error["code"] == -32602
 
 
-def test_a_state_between_two_rounds_is_its_callers(url: str, issuer: Issuer) -> None:
-    """`requestState` of one caller is none of another's (mrtr.mdx, "Security")."""
+def test_a_request_state_is_valid_for_its_caller_only(url: str, issuer: Issuer) -> None:
+    """Another caller's `requestState` is refused (mrtr.mdx, "Security")."""
     alice, bob = (
         Client(url, token=issuer.mint(scope=SCOPE, sub=name)) for name in ("alice", "bob")
     )

@@ -1,5 +1,7 @@
-"""Who comes in by an access token, and who does not (authorization/index.mdx, "Access Token Usage"
-and "Error Handling"; RFC 6750; RFC 9728)."""
+"""Access tokens that are accepted and refused, and the challenges.
+
+Sources: authorization/index.mdx, "Access Token Usage" and "Error Handling"; RFC 6750; RFC 9728.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ LIST: Final = "tools/list"
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An HTTP answer, with its headers as they were sent."""
+    """An HTTP response with its headers as they were sent."""
 
     status: int
     headers: dict[str, str]
@@ -56,14 +58,14 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
-    """A way in: the emulator's API Gateway, or the local one that streams."""
+class Endpoint:
+    """The emulator's API Gateway, or the local gateway that streams."""
 
     url: str
     names: bool
-    """Whether it knows what an authorizer says in its context; the emulator does not."""
+    """Whether challenges can have the authorizer's context; the emulator's cannot."""
 
-    def knock(
+    def send(
         self,
         authorization: Sequence[str] = (),
         *,
@@ -98,21 +100,23 @@ class Door:
 
 
 @pytest.fixture(scope="module", params=["emulator", "gateway"])
-def door(request: pytest.FixtureRequest, guarded: LocalStack) -> Door:
-    """Both ways in."""
+def endpoint(request: pytest.FixtureRequest, guarded: LocalStack) -> Endpoint:
+    """The emulator's API Gateway and the local gateway."""
     if request.param == "emulator":
-        return Door(guarded.url, names=False)
+        return Endpoint(guarded.url, names=False)
     gateway: Gateway = request.getfixturevalue("guarded_gateway")
-    return Door(gateway.url, names=True)
+    return Endpoint(gateway.url, names=True)
 
 
 @pytest.fixture
-def unreached(door: Door, guarded: LocalStack, issuer: Issuer, aws: Any) -> Iterator[None]:
-    """Nothing of what a test sends reaches the server: it answers nobody but who comes in last."""
+def server_not_reached(
+    endpoint: Endpoint, guarded: LocalStack, issuer: Issuer, aws: Any
+) -> Iterator[None]:
+    """Check that the server's function got no request but the last one of the test."""
     logs, traces = Logs(guarded, aws), Traces(guarded, aws)
     before = traces.rows(), traces.executions()
     yield
-    assert door.knock(bearer(issuer.mint(scope=SCOPE))).status == 200
+    assert endpoint.send(bearer(issuer.mint(scope=SCOPE))).status == 200
     deadline = time.monotonic() + 10
     while not (answered := _answered(logs)):
         assert time.monotonic() < deadline, "not even that is in the logs"
@@ -122,7 +126,7 @@ def unreached(door: Door, guarded: LocalStack, issuer: Issuer, aws: Any) -> Iter
 
 
 def _answered(logs: Logs) -> list[str]:
-    """The lines about requests that the stack's api function wrote, behind either door."""
+    """The API function's log lines about requests, through either endpoint."""
     groups = logs.groups().items()
     lines = [line for name, group in groups if "/mcp-guarded/Api" in name for line in group]
     _, gateway = logs.files()
@@ -130,7 +134,7 @@ def _answered(logs: Logs) -> list[str]:
 
 
 def metadata_url(guarded: LocalStack) -> str:
-    """What challenges name."""
+    """The metadata URL that challenges name."""
     return guarded.url.removesuffix("/mcp") + "/.well-known/oauth-protected-resource/mcp"
 
 
@@ -138,17 +142,17 @@ def bearer(token: str) -> list[str]:
     return [f"Bearer {token}"]
 
 
-def test_a_good_token_comes_in(door: Door, issuer: Issuer) -> None:
+def test_a_valid_token_is_accepted(endpoint: Endpoint, issuer: Issuer) -> None:
     for algorithm in ("RS256", "ES256"):
-        reply = door.knock(bearer(issuer.mint(algorithm, scope=SCOPE)))
+        reply = endpoint.send(bearer(issuer.mint(algorithm, scope=SCOPE)))
         assert reply.status == 200
         assert "www-authenticate" not in reply.headers
         assert {tool["name"] for tool in json.loads(reply.body)["result"]["tools"]} >= {"say"}
 
 
-def test_the_scheme_is_known_in_any_case(door: Door, issuer: Issuer) -> None:
+def test_the_scheme_is_known_in_any_case(endpoint: Endpoint, issuer: Issuer) -> None:
     """RFC 9110, section 11.1."""
-    assert door.knock([f"bEARER {issuer.mint(scope=SCOPE)}"]).status == 200
+    assert endpoint.send([f"bEARER {issuer.mint(scope=SCOPE)}"]).status == 200
 
 
 def refused(reply: Reply, guarded: LocalStack) -> None:
@@ -158,53 +162,55 @@ def refused(reply: Reply, guarded: LocalStack) -> None:
     assert reply.error["code"] == -32600
 
 
-@pytest.mark.usefixtures("unreached")
-def test_no_bad_token_comes_in(door: Door, guarded: LocalStack, issuer: Issuer) -> None:
+@pytest.mark.usefixtures("server_not_reached")
+def test_no_invalid_token_is_accepted(
+    endpoint: Endpoint, guarded: LocalStack, issuer: Issuer
+) -> None:
     bad = issuer.bad_tokens()
     assert len(bad) > 20
     for token in bad.values():
-        reply = door.knock(bearer(token))
+        reply = endpoint.send(bearer(token))
         refused(reply, guarded)
         assert token.encode() not in reply.body
 
 
-@pytest.mark.usefixtures("unreached")
+@pytest.mark.usefixtures("server_not_reached")
 @pytest.mark.parametrize(
     "authorization",
     [[], [""], ["Bearer"], ["Bearer "], ["Basic YTpi"], ["{token}"], ["Bearer {token} {token}"]],
     ids=str,
 )
-def test_nobody_comes_in_without_a_token(
-    door: Door, guarded: LocalStack, issuer: Issuer, authorization: list[str]
+def test_a_request_without_a_token_is_refused(
+    endpoint: Endpoint, guarded: LocalStack, issuer: Issuer, authorization: list[str]
 ) -> None:
     token = issuer.mint(scope=SCOPE)
-    refused(door.knock([value.format(token=token) for value in authorization]), guarded)
+    refused(endpoint.send([value.format(token=token) for value in authorization]), guarded)
 
 
-@pytest.mark.usefixtures("unreached")
+@pytest.mark.usefixtures("server_not_reached")
 @pytest.mark.parametrize(
     "query", ["?access_token={token}", "?access_token=", "?a=b&access_token=x"]
 )
-def test_a_token_in_the_query_is_none(
-    door: Door, guarded: LocalStack, issuer: Issuer, query: str
+def test_a_token_in_the_query_does_not_count(
+    endpoint: Endpoint, guarded: LocalStack, issuer: Issuer, query: str
 ) -> None:
     """authorization/index.mdx, "Token Requirements"; with a good header, too: RFC 6750, section 2
     ("MUST NOT use more than one method")."""
     token = issuer.mint(scope=SCOPE)
-    refused(door.knock(query=query.format(token=token)), guarded)
-    refused(door.knock(bearer(token), query=query.format(token=token)), guarded)
+    refused(endpoint.send(query=query.format(token=token)), guarded)
+    refused(endpoint.send(bearer(token), query=query.format(token=token)), guarded)
 
 
-@pytest.mark.usefixtures("unreached")
-def test_two_tokens_are_none(door: Door, guarded: LocalStack, issuer: Issuer) -> None:
-    """Whoever reads the first and whoever reads the last would let in two different callers."""
+@pytest.mark.usefixtures("server_not_reached")
+def test_two_tokens_are_refused(endpoint: Endpoint, guarded: LocalStack, issuer: Issuer) -> None:
+    """Two readers could take two different callers from them."""
     alice, bob = issuer.mint(scope=SCOPE), issuer.mint(scope=SCOPE, sub="bob")
-    refused(door.knock(bearer(alice) + bearer(bob)), guarded)
-    refused(door.knock(bearer(alice) + bearer("garbage")), guarded)
-    refused(door.knock(bearer("garbage") + bearer(alice)), guarded)
+    refused(endpoint.send(bearer(alice) + bearer(bob)), guarded)
+    refused(endpoint.send(bearer(alice) + bearer("garbage")), guarded)
+    refused(endpoint.send(bearer("garbage") + bearer(alice)), guarded)
 
 
-@pytest.mark.usefixtures("unreached")
+@pytest.mark.usefixtures("server_not_reached")
 @pytest.mark.parametrize(
     ("granted", "method", "params", "needed"),
     [
@@ -221,8 +227,8 @@ def test_two_tokens_are_none(door: Door, guarded: LocalStack, issuer: Issuer) ->
         ),
     ],
 )
-def test_a_scope_too_few_is_a_challenge_that_names_all(
-    door: Door,
+def test_a_missing_scope_is_a_challenge_that_names_all_scopes(
+    endpoint: Endpoint,
     guarded: LocalStack,
     issuer: Issuer,
     granted: str,
@@ -231,10 +237,10 @@ def test_a_scope_too_few_is_a_challenge_that_names_all(
     needed: str,
 ) -> None:
     """authorization/index.mdx, "Runtime Insufficient Scope Errors"."""
-    reply = door.knock(bearer(issuer.mint(scope=granted)), method=method, params=params)
+    reply = endpoint.send(bearer(issuer.mint(scope=granted)), method=method, params=params)
     assert reply.status == 403
     assert reply.error["code"] == -32600
-    if door.names:
+    if endpoint.names:
         challenge = {
             "error": "insufficient_scope",
             "scope": needed,
@@ -243,20 +249,20 @@ def test_a_scope_too_few_is_a_challenge_that_names_all(
         assert reply.challenge.items() >= challenge.items()
 
 
-def test_a_step_up_comes_in(door: Door, issuer: Issuer) -> None:
+def test_a_token_with_the_missing_scope_is_accepted(endpoint: Endpoint, issuer: Issuer) -> None:
     params = {"name": "administer", "arguments": {}}
     token = issuer.mint(scope="mcp admin")
-    reply = door.knock(bearer(token), method="tools/call", params=params)
+    reply = endpoint.send(bearer(token), method="tools/call", params=params)
     assert reply.status == 200
 
 
-def test_a_scope_is_asked_for_of_clients_that_name_no_tool_in_a_header(
-    door: Door, guarded: LocalStack, issuer: Issuer
+def test_scopes_are_checked_without_an_mcp_name_header(
+    endpoint: Endpoint, guarded: LocalStack, issuer: Issuer
 ) -> None:
-    """Of earlier revisions. The function's own challenge, which API Gateway renames on AWS."""
+    """Clients of earlier revisions. The function sends the challenge, which API Gateway renames."""
     params = {"name": "administer", "arguments": {}}
     for scopes, status in (("mcp", 403), ("mcp admin", 200)):
-        reply = door.knock(
+        reply = endpoint.send(
             bearer(issuer.mint(scope=scopes)),
             method="tools/call",
             params=params,
@@ -268,47 +274,51 @@ def test_a_scope_is_asked_for_of_clients_that_name_no_tool_in_a_header(
             assert reply.challenge["scope"] == "mcp admin"
 
 
-def test_a_tool_is_not_called_under_the_name_of_another(door: Door, issuer: Issuer) -> None:
-    """The authorizer reads the header, the function the body: they have to agree."""
-    body, headers = Client(door.url).compose("tools/call", {"name": "administer", "arguments": {}})
+def test_a_tool_cannot_be_called_under_another_tools_name(
+    endpoint: Endpoint, issuer: Issuer
+) -> None:
+    """The authorizer reads the header and the function the body: they have to agree."""
+    body, headers = Client(endpoint.url).compose(
+        "tools/call", {"name": "administer", "arguments": {}}
+    )
     headers["Mcp-Name"] = "say"
     headers["Authorization"] = f"Bearer {issuer.mint(scope='mcp')}"
-    answer = Client(door.url).post(body, headers)
+    answer = Client(endpoint.url).post(body, headers)
     assert answer.status in (400, 403)
 
 
-def test_a_rotated_key_comes_in_at_once(
+def test_a_token_of_a_rotated_key_is_accepted_at_once(
     guarded: LocalStack, guarded_gateway: Gateway, issuer: Issuer
 ) -> None:
-    """Keys are fetched again for one that is not known; by each instance at most every half minute,
-    so there has to be one without a fetch, as between any two rotations."""
-    doors = [Door(guarded.url, names=False), Door(guarded_gateway.url, names=True)]
+    """An instance fetches the keys again for an unknown key id, at most every half minute. The
+    test waits for an instance that may fetch, as between any two real rotations."""
+    doors = [Endpoint(guarded.url, names=False), Endpoint(guarded_gateway.url, names=True)]
     old = bearer(issuer.mint(scope=SCOPE))
-    assert [door.knock(old).status for door in doors] == [200, 200]
+    assert [endpoint.send(old).status for endpoint in doors] == [200, 200]
     while time.monotonic() - issuer.asked_at <= MIN_FETCH_INTERVAL_SECONDS:
         time.sleep(0.5)
     issuer.rotate()
     new = bearer(issuer.mint(scope=SCOPE))
-    assert [door.knock(new).status for door in doors * 5] == [200] * 10
+    assert [endpoint.send(new).status for endpoint in doors * 5] == [200] * 10
 
 
-def test_unknown_keys_make_nobody_fetch_for_each_of_them(door: Door, issuer: Issuer) -> None:
-    """A key id is the sender's to choose: it must not make the server a hammer."""
+def test_unknown_key_ids_do_not_cause_a_fetch_each(endpoint: Endpoint, issuer: Issuer) -> None:
+    """Senders choose key ids: they must not make the server flood the issuer."""
     before = issuer.fetches.total()
     for number in range(60):
         header = {"kid": f"key-{number}"}
-        assert door.knock(bearer(issuer.mint(scope=SCOPE, header=header))).status == 401
-    # Of each instance one discovery and one set of keys, in half a minute.
+        assert endpoint.send(bearer(issuer.mint(scope=SCOPE, header=header))).status == 401
+    # Each instance fetches the discovery document and the keys once in half a minute.
     assert issuer.fetches.total() - before <= 2 * MAX_INSTANCES
 
 
-def test_the_metadata_says_where_tokens_come_from(
-    door: Door, guarded: LocalStack, issuer: Issuer
+def test_the_metadata_names_the_issuer(
+    endpoint: Endpoint, guarded: LocalStack, issuer: Issuer
 ) -> None:
-    """RFC 9728, section 3; the challenge's address is the first that a client tries."""
-    reply = door.knock()
+    """RFC 9728, section 3. Clients try the challenge's URL first."""
+    reply = endpoint.send()
     at = reply.challenge["resource_metadata"]
-    own = door.url.removesuffix("/mcp") + urlsplit(at).path.partition("/v1")[2]
+    own = endpoint.url.removesuffix("/mcp") + urlsplit(at).path.partition("/v1")[2]
     for url in (own, own.removesuffix("/mcp")):
         with urllib.request.urlopen(url, timeout=10) as answer:
             assert answer.headers["Content-Type"] == "application/json"

@@ -21,7 +21,7 @@ CSV = "a,b\n1,2\n"
 
 
 def lines(aws: Any, task_id: str, message: str) -> list[dict[str, Any]]:
-    """The log lines about a task with this message; they come a little later."""
+    """The log lines about a task with this message, which arrive some time after it."""
     logs, deadline = aws("logs"), time.monotonic() + 60
     while True:
         found = []
@@ -44,7 +44,7 @@ def lines(aws: Any, task_id: str, message: str) -> list[dict[str, Any]]:
 def test_trace_context_reaches_all_parts(
     client: Client, traces: Traces, aws: Any, tool: str, arguments: dict[str, Any]
 ) -> None:
-    """A function's task, and a workflow with steps in a Map state."""
+    """For the task of a function, and for a workflow with steps in a Map state."""
     created = client.request("tools/call", {"name": tool, "arguments": arguments}, meta=TRACE)
     task_id = created.result["taskId"]
     execution_input = traces.execution_input(task_id)
