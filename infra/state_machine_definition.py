@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcp_tasks.registry.tool import MAX_LAMBDA_TIMEOUT, Tool
 from mcp_tasks.registry.workflow_tool import WorkflowTool
-from mcp_tasks.tasks.questions import MAX_ANSWERS
+from mcp_tasks.tasks.questions import MAX_ANSWERS_CHARACTERS
 from mcp_tasks.workflows.retry import TRANSIENT_ERROR
 from mcp_tasks.workflows.step_payloads import MAX_STEP_OUTPUT_BYTES
 
@@ -64,7 +64,7 @@ LEAST_ROOM: Final = 500
 _PLACEHOLDER: Final = re.compile(r"\$\{(\w+)\}")
 """What CloudFormation replaces; JSONata's `${key: value}` is something else."""
 _FUNCTIONS: Final = {f"${{{name}}}": name for name in (ASK, WORKER)}
-_USUAL_ROOM: Final = {ASK: MAX_ANSWERS, WORKER: MAX_STEP_OUTPUT_BYTES}
+_USUAL_ROOM: Final = {ASK: MAX_ANSWERS_CHARACTERS, WORKER: MAX_STEP_OUTPUT_BYTES}
 """Bytes of an output where it is not put together with others."""
 
 

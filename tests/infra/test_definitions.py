@@ -27,7 +27,7 @@ from mcp_tasks.payloads.pointer import PayloadPointer, payload_prefix
 from mcp_tasks.registry.declaration import DECLARATION
 from mcp_tasks.registry.tool import Tool
 from mcp_tasks.server.methods.execution_input import MAX_INLINE_INPUT_BYTES
-from mcp_tasks.tasks.questions import MAX_ANSWERS
+from mcp_tasks.tasks.questions import MAX_ANSWERS_CHARACTERS
 from mcp_tasks.workflows.retry import TRANSIENT_ERROR
 from mcp_tasks.workflows.step_payloads import MAX_INLINE_ANSWERS_BYTES, MAX_STEP_OUTPUT_BYTES
 from tests.infra.assembly import Assembly, expressions
@@ -645,7 +645,10 @@ def test_a_function_s_next_run_gets_the_new_answers_and_those_before(
 
 def test_what_a_function_s_run_is_given_is_not_too_much() -> None:
     """Arguments, the answers since the last that were stored, and all that one state may get."""
-    assert MAX_INLINE_INPUT_BYTES + MAX_INLINE_ANSWERS_BYTES + MAX_ANSWERS < 0.95 * 256 * 1024
+    assert (
+        MAX_INLINE_INPUT_BYTES + MAX_INLINE_ANSWERS_BYTES + MAX_ANSWERS_CHARACTERS
+        < 0.95 * 256 * 1024
+    )
     (ask,) = [
         state["Arguments"]["Payload"]
         for name, state in _tasks(json.loads(Definition.of(_function()).text))

@@ -1,4 +1,4 @@
-"""What a conditional write says when its condition did not hold."""
+"""The error of a conditional write whose condition did not hold."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from botocore.exceptions import ClientError
 
 
 def existing_item(error: ClientError) -> dict[str, Any]:
-    """The item that a condition failed on, which was asked for with the write (ALL_OLD).
+    """The item that a condition failed on, in DynamoDB's notation; empty when there was none.
 
-    Empty when there was none. Raises the error itself when it is another.
+    The write has to ask for it (`ReturnValuesOnConditionCheckFailure`: ALL_OLD). Raises the error
+    itself when it is another one.
     """
     if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
         raise error
-    response: Mapping[str, Any] = error.response  # botocore's types do not know the item
+    response: Mapping[str, Any] = error.response  # the type stubs lack `Item`
     item: dict[str, Any] = response.get("Item") or {}
     return item

@@ -1,7 +1,7 @@
-"""DynamoDB's notation of values, for the few types that rows use.
+"""DynamoDB's notation of values (AttributeValue), for the few types that rows use.
 
-boto3 has a complete converter, but importing anything of boto3 imports its S3 transfer manager
-with it: 130 of the 300 milliseconds that a cold start took. botocore's clients do not need it.
+boto3 has a complete converter. But importing any part of boto3 imports its S3 transfer manager,
+which took 130 of a cold start's 300 milliseconds.
 """
 
 from __future__ import annotations

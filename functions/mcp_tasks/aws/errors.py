@@ -1,7 +1,8 @@
-"""Faults of AWS that pass: no room for a call at the moment, a fault inside, a lost answer.
+"""Errors of AWS: which are transient (throttling, an internal error, a lost answer), and which
+leave open whether the call took effect.
 
-What a caller is told of them is that the call may be repeated. The SDK's own retries are over by
-the time that they get here (AWS SDKs and Tools reference guide, "Retry behavior").
+The SDK has used up its own retries when it raises one of them (AWS SDKs and Tools reference guide,
+"Retry behavior").
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ THROTTLING_CODES: Final = frozenset(
         "TransactionInProgressException",
     }
 )
-"""Errors that come with a status below 500 and are none of the caller's."""
+"""Transient errors whose HTTP status is below 500, as if the caller were at fault."""
 
-_EARLIER: Final = "mcp-tasks/unanswered"
-"""Where an error keeps that an attempt before the last was not answered."""
+_UNANSWERED: Final = "mcp-tasks/unanswered"
+"""The mark of an error before which an earlier attempt of the call got no answer."""
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether the same call may succeed another time."""
+    """Whether the same call may succeed when it is repeated."""
     if isinstance(error, ClientError):
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return status >= 500 or error_code(error) in THROTTLING_CODES
@@ -55,50 +56,52 @@ def is_transient(error: BaseException) -> bool:
 
 
 def outcome_unknown(error: BaseException) -> bool:
-    """Whether a call was sent, and may take effect even now.
+    """Whether a failed call was sent, and may have taken effect or take effect later.
 
-    It may be an attempt before the last that was: botocore raises what came of the last, and tells
-    of those before it only how many there were. Clients tell more (see `notice_unanswered`).
+    An earlier attempt counts as well: `record_unanswered_attempts` marks the errors after one.
     """
     if isinstance(error, ClientError):
-        return is_transient(error) and _EARLIER in error.response.get("ResponseMetadata", {})
-    return is_transient(error) and (_sent(error) or hasattr(error, _EARLIER))
+        return is_transient(error) and _UNANSWERED in error.response.get("ResponseMetadata", {})
+    return is_transient(error) and (_sent(error) or hasattr(error, _UNANSWERED))
 
 
 def record_unanswered_attempts(client: BaseClient) -> None:
-    """Have a client's errors tell whether an attempt before the last was not answered.
+    """Record on a client's errors whether an earlier attempt of the call got no answer.
 
-    botocore emits `needs-retry` after each attempt, and `after-call` or `after-call-error` after
-    the last.
+    botocore raises the last attempt's error, and reports earlier attempts only as a count. It emits
+    the event `needs-retry` after each attempt, and `after-call` or `after-call-error` after the
+    last.
     """
     events = client.meta.events
-    events.register("needs-retry", _note)
-    events.register("after-call", _tell)
-    events.register("after-call-error", _tell_with)
+    events.register("needs-retry", _record_attempt)
+    events.register("after-call", _mark_response)
+    events.register("after-call-error", _mark_exception)
 
 
 def _sent(error: BaseException) -> bool:
-    """Whether an error other than AWS's own came when the call was on its way."""
+    """Whether the call was sent when an error came that is not an answer of AWS."""
     return not isinstance(error, (ConnectTimeoutError, EndpointConnectionError))
 
 
-def _note(caught_exception: Exception | None, request_dict: dict[str, Any], **_: Any) -> None:
+def _record_attempt(
+    caught_exception: Exception | None, request_dict: dict[str, Any], **_: Any
+) -> None:
     if caught_exception is not None and _sent(caught_exception):
-        request_dict["context"][_EARLIER] = True
+        request_dict["context"][_UNANSWERED] = True
 
 
-def _tell(parsed: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
-    if _EARLIER in context:
-        parsed["ResponseMetadata"][_EARLIER] = True
+def _mark_response(parsed: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
+    if _UNANSWERED in context:
+        parsed["ResponseMetadata"][_UNANSWERED] = True
 
 
-def _tell_with(exception: Exception, context: dict[str, Any], **_: Any) -> None:
-    if _EARLIER in context:
-        setattr(exception, _EARLIER, True)
+def _mark_exception(exception: Exception, context: dict[str, Any], **_: Any) -> None:
+    if _UNANSWERED in context:
+        setattr(exception, _UNANSWERED, True)
 
 
 def error_code(error: BaseException) -> str:
-    """The error's code, or its type: safe to log, whatever its message quotes."""
+    """The error's code, or the name of its class: safe to log, unlike its message."""
     if isinstance(error, ClientError):
         return error.response.get("Error", {}).get("Code") or "ClientError"
     return type(error).__name__

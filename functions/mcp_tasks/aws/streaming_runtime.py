@@ -1,9 +1,12 @@
-"""Lambda's runtime loop for a function whose answers are streams.
+"""Lambda's runtime loop for a function that streams its responses.
 
-Lambda's managed Python runtime sends an answer when it is whole. This loop takes its place (the
-start script api/stream): it asks the Runtime API for the next event, and writes the answer piece by
-piece (Lambda developer guide, "Building a custom runtime", "Enabling response streaming").
-Standard library only: nothing to load before the function's own code.
+Lambda's managed Python runtime sends a response when it is complete. This loop replaces it (see the
+start script api/stream): it asks the Runtime API for the next event, and writes the response in
+chunks (Lambda developer guide, "Building a custom runtime", "Enabling response streaming"). It
+imports nothing but the standard library, so that a cold start loads little.
+
+Errors are reported and logged by the name of their class: an exception's message may hold arguments
+and answers (see `redaction`).
 """
 
 from __future__ import annotations
@@ -35,11 +38,11 @@ STREAMING: Final = {
 
 
 class NoAnswerError(Exception):
-    """The handler returned, and had started no answer."""
+    """The handler returned without starting a response."""
 
 
 class Response:
-    """One HTTP answer, as it is written. Raises OSError when nobody takes it any more."""
+    """One HTTP response that is streamed. Writing raises OSError when the client has gone."""
 
     def __init__(self, connection: HTTPConnection, request_id: str) -> None:
         self._connection = connection
@@ -48,13 +51,13 @@ class Response:
 
     @property
     def started(self) -> bool:
-        """Whether the status is sent, and can no longer be another."""
+        """Whether the status has been sent."""
         return self._started
 
     def start(self, status: int, headers: Mapping[str, str]) -> None:
         """Send the status and the headers: once, and before the first chunk."""
         if self._started:
-            raise RuntimeError("The answer has started")
+            raise RuntimeError("The response has started")
         prelude = json.dumps({"statusCode": int(status), "headers": dict(headers)}).encode()
         self._started = True
         self._connection.putrequest("POST", f"{self._path}/response", skip_accept_encoding=True)
@@ -65,12 +68,12 @@ class Response:
     def write(self, data: bytes) -> None:
         """Send one chunk at once."""
         if not self._started:
-            raise RuntimeError("The answer has not started")
-        if data:  # an empty chunk would end the answer
+            raise RuntimeError("The response has not started")
+        if data:  # an empty chunk would end the response
             self._connection.send(_chunk(data))
 
     def end(self, failure: Exception | None) -> None:
-        """Say that this is all, and whether the handler failed; with which class, and no more."""
+        """End the response; `failure` is reported by the name of its class, without its message."""
         if failure is not None and not self._started:
             _post_error(self._connection, f"{self._path}/error", failure)
             return
@@ -85,7 +88,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What Lambda tells beside the event, under the names of its managed Python runtime."""
+    """The invocation's context, with the names of Lambda's managed Python runtime."""
 
     aws_request_id: str
     invoked_function_arn: str
@@ -106,16 +109,17 @@ StreamingHandler = Callable[[dict[str, Any], Context, Response], None]
 
 
 def serve(load: Callable[[], StreamingHandler]) -> NoReturn:
-    """Answer events, one after the other, until the Runtime API is gone.
+    """Handle events, one after the other, until the Runtime API cannot be reached.
 
-    `load` imports the function's code. When it fails, Lambda is told, and the process ends.
+    `load` imports the function's code. When it fails, the error is reported to Lambda, and the
+    process ends.
     """
     # No read timeout: the next event may be hours away, and Lambda freezes the process meanwhile.
     with closing(HTTPConnection(os.environ["AWS_LAMBDA_RUNTIME_API"], timeout=None)) as connection:
         try:
             handler = load()
         except Exception as failure:
-            _log("The function does not start", failure)
+            _log("The function could not be loaded", failure)
             with suppress(OSError, HTTPException):
                 _post_error(connection, f"{API}/init/error", failure)
             sys.exit(1)
@@ -124,14 +128,14 @@ def serve(load: Callable[[], StreamingHandler]) -> NoReturn:
                 connection.request("GET", f"{API}/invocation/next")
                 headers, event = _finish(connection)
             except (OSError, HTTPException) as gone:
-                sys.exit(f"The Runtime API is gone: {type(gone).__name__}")
+                sys.exit(f"The Runtime API cannot be reached: {type(gone).__name__}")
             _answer(connection, handler, headers, json.loads(event))
 
 
 def _answer(
     connection: HTTPConnection, handler: StreamingHandler, headers: HTTPMessage, event: Any
 ) -> None:
-    """Answer one event."""
+    """Handle one event."""
     os.environ["_X_AMZN_TRACE_ID"] = headers.get("Lambda-Runtime-Trace-Id") or ""
     context = Context(
         aws_request_id=headers["Lambda-Runtime-Aws-Request-Id"],
@@ -150,7 +154,7 @@ def _answer(
     try:
         response.end(failure)
     except (OSError, HTTPException) as gone:
-        _log("The answer was not taken", gone)
+        _log("The client has gone", gone)
         connection.close()  # the next request opens another
 
 
@@ -160,7 +164,7 @@ def _post_error(connection: HTTPConnection, path: str, failure: Exception) -> No
 
 
 def _finish(connection: HTTPConnection) -> tuple[HTTPMessage, bytes]:
-    """Read the Runtime API's whole answer, after which the connection can be used again."""
+    """Read the Runtime API's response to its end, so that the connection can be used again."""
     response = connection.getresponse()
     body = response.read()
     if response.status >= HTTPStatus.BAD_REQUEST:
@@ -169,13 +173,13 @@ def _finish(connection: HTTPConnection) -> tuple[HTTPMessage, bytes]:
 
 
 def _described(failure: Exception) -> bytes:
-    """A failure for Lambda and its callers; an exception's text may hold arguments and answers."""
+    """The error as Lambda's API takes it, with the name of the class as its message."""
     name = type(failure).__name__
     return json.dumps({"errorType": name, "errorMessage": name}).encode()
 
 
 def _log(what: str, failure: Exception) -> None:
-    """One line: the class, and where in the code. Never the text."""
+    """Log the name of the class and the line that raised it; never the message."""
     frames = traceback.extract_tb(failure.__traceback__)
     place = f" in {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     print(f"{what}: {type(failure).__name__}{place}", file=sys.stderr, flush=True)

@@ -1,12 +1,12 @@
-"""Idempotency keys: which task a client's key stands for.
+"""Idempotency keys: by a client's key, a repeated call gets the task that the first call created.
 
-    pk                                  what it is
-    key#<hash of principal and key>     the task, what was called with it, and until when
+    pk                                taskId   call                          createdAt   expiresAtMs
+    key#<hash of principal and key>   its id   <hash of tool and arguments>  the task's  the task's
 
-A key is written before its task is, so that of all requests with one key only one makes a task. It
-is good for as long as the task lives (IETF draft, "The Idempotency-Key HTTP Header Field"). It is
-free a little later, when the task has expired by every clock: earlier, a new task could do the work
-of one that others are still told of.
+A key is written before its task, so that of several requests with one key only one creates a task.
+It is valid until the task expires (IETF draft, "The Idempotency-Key HTTP Header Field"). It can be
+claimed anew a little later, when the task has expired by every clock: otherwise a new task could
+repeat the work of one that other requests still get.
 """
 
 from __future__ import annotations
@@ -24,38 +24,41 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 FREE_AFTER_MS: Final = 300_000
-"""How much later than its task expires a key is free. Clocks may be two minutes apart; the start of
-the task, or an answer that names it, may be under way for a minute and a half."""
+"""How much later than its task's expiry a key can be claimed anew. Clocks may be two minutes apart;
+the start of the task, or a response that names it, may be under way for a minute and a half."""
 
-LINGER_MS: Final = 24 * 3600 * 1000
-"""How much later than it expires DynamoDB may remove a key."""
+ITEM_KEPT_MS: Final = 24 * 3600 * 1000
+"""How much later than its task's expiry DynamoDB may remove a key's item."""
 
 
 class IdempotencyKeyReused(Exception):
-    """The key stands for another call already."""
+    """The key was used for a call of another tool, or with other arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedTask:
-    """What a key stands for. Times are milliseconds."""
+    """The task that a key stands for. Times are milliseconds."""
 
     task_id: str
     call: str
     """A hash of the tool and its arguments."""
     created_at: int
     expires_at: int
-    """When the task expires; the key is free `FREE_AFTER_MS` later."""
+    """When the task expires; the key can be claimed anew `FREE_AFTER_MS` later."""
 
 
 class IdempotencyKeys:
-    """The keys of all callers."""
+    """The idempotency keys of all callers."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def find(self, principal: str, key: str, call: str, now: int) -> KeyedTask | None:
-        """What the key stands for, if it is taken; that may just have expired. Raises KeyReused."""
+        """The task that a key stands for, which may have expired a moment ago; None when none.
+
+        Raises IdempotencyKeyReused.
+        """
         response = self._client.get_item(
             TableName=self._table, Key=_key(principal, key), ConsistentRead=True
         )
@@ -63,9 +66,10 @@ class IdempotencyKeys:
         return None if item is None else _found(item, call, now)
 
     def claim(self, principal: str, key: str, wanted: KeyedTask, now: int) -> KeyedTask:
-        """Let the key stand for a new task, unless it stands for one already; returns which.
+        """Let a key stand for the task `wanted`, unless it stands for another task already.
 
-        Raises KeyReused when that one was another call's.
+        Returns the task that it stands for. Raises IdempotencyKeyReused when that is another
+        call's.
         """
         item = {
             **_key(principal, key),
@@ -73,12 +77,13 @@ class IdempotencyKeys:
             "call": to_attribute(wanted.call),
             "createdAt": to_attribute(wanted.created_at),
             "expiresAtMs": to_attribute(wanted.expires_at),
-            "expiresAt": to_attribute((wanted.expires_at + LINGER_MS) // 1000),
+            "expiresAt": to_attribute((wanted.expires_at + ITEM_KEPT_MS) // 1000),
         }
         try:
-            # Race: requests with one key come at the same moment; one of them makes the task, and
-            # the others get it. By a clock that is behind, others may still be told of a task that
-            # has expired by this one: its key is free later, though DynamoDB may keep it for days.
+            # Race: requests with one key come at the same moment; one of them creates the task, and
+            # the others get it. A function whose clock is behind may still return a task that has
+            # expired by this clock, so the key can be claimed FREE_AFTER_MS later; DynamoDB may
+            # keep its item for days.
             self._client.put_item(
                 TableName=self._table,
                 Item=item,
@@ -91,7 +96,7 @@ class IdempotencyKeys:
         return wanted
 
     def release(self, principal: str, key: str, task_id: str) -> None:
-        """Free a key whose task could not be made, so that the call can be repeated with it."""
+        """Delete a key whose task could not be created, so that the call can be repeated."""
         try:
             # Race: the key expired, and stands for a newer task by now.
             self._client.delete_item(

@@ -25,11 +25,11 @@ from .forms import InvalidAnswer, InvalidQuestion, check_content
 ACTIONS: Final = frozenset({"accept", "decline", "cancel"})
 """What a person may do with a question (elicitation.mdx, "Response Actions")."""
 
-MAX_ANSWER: Final = 50_000
-"""Characters of one answer, as JSON."""
+MAX_ANSWER_CHARACTERS: Final = 50_000
+"""Of one answer, as JSON."""
 
-MAX_ANSWERS: Final = 100_000
-"""Characters of all answers that a task holds: they have to fit into its row, beside its input."""
+MAX_ANSWERS_CHARACTERS: Final = 100_000
+"""Of all answers that a task holds: they have to fit into its row, beside its input."""
 
 
 class Kind(StrEnum):
@@ -51,8 +51,8 @@ class Question(ABC):
 
         Raises InvalidAnswer when it does not fit the question; the message names the key.
         """
-        if len(json.dumps(answer)) > MAX_ANSWER:
-            raise InvalidAnswer(f"{key}: an answer has at most {MAX_ANSWER} characters")
+        if len(json.dumps(answer)) > MAX_ANSWER_CHARACTERS:
+            raise InvalidAnswer(f"{key}: an answer has at most {MAX_ANSWER_CHARACTERS} characters")
         try:
             return self._checked(answer if isinstance(answer, Mapping) else {})
         except InvalidAnswer as error:
@@ -182,7 +182,7 @@ class Ask:
     questions: dict[str, Question]
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     room: int | None = None
-    """Bytes that the state's output may have, where MAX_ANSWERS are too many."""
+    """Bytes that the state's output may have, where MAX_ANSWERS_CHARACTERS are too many."""
 
     @property
     def outstanding(self) -> dict[str, Question]:
@@ -220,8 +220,10 @@ def open_ask(token: str, questions: Mapping[str, Question], room: int | None = N
 
 def check_size(answers: Iterable[Mapping[str, Any]]) -> None:
     """Raises InvalidAnswer when a task could not hold these answers together."""
-    if len(json.dumps(list(answers))) > MAX_ANSWERS:
-        raise InvalidAnswer(f"this task: all together have more than {MAX_ANSWERS} characters")
+    if len(json.dumps(list(answers))) > MAX_ANSWERS_CHARACTERS:
+        raise InvalidAnswer(
+            f"this task: all together have more than {MAX_ANSWERS_CHARACTERS} characters"
+        )
 
 
 def kinds(questions: Iterable[Question]) -> frozenset[Kind]:

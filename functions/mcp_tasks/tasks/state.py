@@ -4,8 +4,8 @@
        |              |
        +--> terminal <+        completed, failed, cancelled: final
 
-`rows` derives the condition of every write from this table, so a transition that is not listed
-here cannot reach the table whatever event arrives late, twice or out of order.
+`transitions` derives the condition of every write from TRANSITIONS. So a transition that is not
+listed here cannot be written, whatever event arrives late, twice or out of order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Status(StrEnum):
 
     @property
     def terminal(self) -> bool:
-        """Whether the task is over; a terminal task never changes again."""
+        """Whether the task has ended; a terminal task never changes again."""
         return not TRANSITIONS[self]
 
 

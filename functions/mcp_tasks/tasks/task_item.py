@@ -1,12 +1,12 @@
-"""A task as an item of the table, and back.
+"""A task as an item of the tasks table, and back.
 
-Each item carries the version of its shape. Functions of two versions of this code work on the same
-items while one replaces the other, and a task may wait for weeks: a reader takes the version before
-its own as well, and the one after it, which a deployment has written that was rolled back. So a
-version only adds attributes, or leaves out what no reader of the version before it needs.
+Each item has the version of its shape. During a deployment, functions of two versions of this code
+work on the same items, and a task may wait for weeks. So a reader takes the version before its own,
+and the one after it, which a deployment that was rolled back may have written. A new version only
+adds attributes, or leaves out what no reader of the version before needs.
 
     3   a revision, and questions of all kinds
-    4   reconcileAt, reconcileShard and silenceMs; a result may be kept elsewhere (resultPayload)
+    4   reconcileAt, reconcileShard and silenceMs; a large result is a payload (resultPayload)
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from .task import Task
 SCHEMA_VERSION: Final = 4
 READABLE: Final = frozenset({SCHEMA_VERSION - 1, SCHEMA_VERSION, SCHEMA_VERSION + 1})
 
-KEPT_MS: Final = 24 * 3600 * 1000
-"""How long an expired item is kept at least: whatever still runs for it is found by it."""
+ITEM_KEPT_MS: Final = 24 * 3600 * 1000
+"""How long an expired item is kept at least: by it, the sweeper finds an execution that still
+runs."""
 
 
 class UnreadableRow(ValueError):
-    """The row is of a version that this code does not read; the message says of which."""
+    """The row is of a version that this code does not read; the message names the version."""
 
 
 def item_of(task: Task) -> dict[str, Any]:
@@ -47,7 +48,7 @@ def item_of(task: Task) -> dict[str, Any]:
         "lastUpdatedAt": task.last_updated_at,
         "ttlMs": task.ttl_ms,
         "expiresAtMs": task.expires_at,
-        "expiresAt": (task.expires_at + KEPT_MS) // 1000,
+        "expiresAt": (task.expires_at + ITEM_KEPT_MS) // 1000,
         "pollIntervalMs": task.poll_interval_ms,
         "stateMachineArn": task.state_machine_arn,
         "accepts": {kind.value: True for kind in sorted(task.accepts)},

@@ -26,7 +26,7 @@ from mcp_tasks import (
 from mcp_tasks.registry.context import InputRequired
 from mcp_tasks.tasks.forms import InvalidQuestion
 from mcp_tasks.tasks.questions import (
-    MAX_ANSWER,
+    MAX_ANSWER_CHARACTERS,
     FormQuestion,
     Question,
     RootsQuestion,
@@ -250,7 +250,7 @@ ACCEPTED: Final = {"action": "accept"}
         ("form", {**ACCEPTED, "content": {"place": 5}}),
         ("form", {**ACCEPTED, "content": {"place": "Rome", "days": 0}}),
         ("form", {**ACCEPTED, "content": {"place": "Rome", "days": "3"}}),
-        ("form", {**ACCEPTED, "content": {"place": "x" * MAX_ANSWER}}),
+        ("form", {**ACCEPTED, "content": {"place": "x" * MAX_ANSWER_CHARACTERS}}),
         ("model", ACCEPTED),
         ("model", {**WRITTEN, "content": "hi"}),
         ("model", {**WRITTEN, "model": None}),

@@ -37,7 +37,7 @@ from mcp_tasks.server.methods.idempotent_creation import (
 )
 from mcp_tasks.tasks.idempotency import (
     FREE_AFTER_MS,
-    LINGER_MS,
+    ITEM_KEPT_MS,
     IdempotencyKeyReused,
     IdempotencyKeys,
     KeyedTask,
@@ -129,7 +129,7 @@ def test_a_key_is_good_until_its_task_has_expired(keys: IdempotencyKeys) -> None
     assert keys.find("alice", "k", "call", FREE - 1) == wanted(1)
     assert keys.find("alice", "k", "another call", FREE) is None
     (item,) = items()
-    assert item["expiresAt"] == {"N": str((NOW + HOUR + LINGER_MS) // 1000)}
+    assert item["expiresAt"] == {"N": str((NOW + HOUR + ITEM_KEPT_MS) // 1000)}
 
 
 def test_an_expired_key_is_free_though_it_is_still_there(keys: IdempotencyKeys) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mcp_tasks.tasks.forms import InvalidAnswer, InvalidQuestion
 from mcp_tasks.tasks.questions import (
     ACTIONS,
-    MAX_ANSWER,
+    MAX_ANSWER_CHARACTERS,
     FormQuestion,
     Kind,
     Question,
@@ -205,8 +205,10 @@ def test_an_answer_of_another_shape_is_invalid(asked: Question, answer: dict[str
 @pytest.mark.parametrize("asked", EVERY.values(), ids=EVERY)
 def test_an_answer_has_a_limit(asked: Question) -> None:
     """A task's row holds at most 400 kB, and several answers."""
-    with pytest.raises(InvalidAnswer, match=f"key: .* {MAX_ANSWER} characters"):
-        asked.check("key", {"action": "cancel", **COMPLETION, "roots": [], "x": "y" * MAX_ANSWER})
+    with pytest.raises(InvalidAnswer, match=f"key: .* {MAX_ANSWER_CHARACTERS} characters"):
+        asked.check(
+            "key", {"action": "cancel", **COMPLETION, "roots": [], "x": "y" * MAX_ANSWER_CHARACTERS}
+        )
 
 
 @pytest.mark.parametrize("asked", EVERY.values(), ids=EVERY)
@@ -303,7 +305,7 @@ def test_the_state_gets_answers_by_its_own_names() -> None:
 
 def test_what_a_task_holds_of_answers_has_a_limit() -> None:
     """Its row has to hold them beside the execution's input."""
-    largest = {"action": "accept", "content": {"text": "x" * (MAX_ANSWER - 100)}}
+    largest = {"action": "accept", "content": {"text": "x" * (MAX_ANSWER_CHARACTERS - 100)}}
     check_size([largest, {"action": "decline"}])
     with pytest.raises(InvalidAnswer, match="together"):
         check_size([largest, largest, largest])
