@@ -102,7 +102,7 @@ deploy: python ## Deploy to the account of your credentials: auth=oauth|iam|none
 
 replay: python ## Hand on again what is in the dead-letter queues [stack=] [profile=local: of `make up`]
 	@$(LOCAL) prepare
-	@$(IN_ENV) python -m infra.replay $(if $(stack),--stack $(stack)) $(if $(profile),--profile $(profile))
+	@$(IN_ENV) python -m operations.replay $(if $(stack),--stack $(stack)) $(if $(profile),--profile $(profile))
 
 # Only the name counts. The CDK synthesizes the stack all the same; the local one needs no other option.
 destroy: python ## Remove the stack from the account of your credentials [stack=]

@@ -1,19 +1,126 @@
-"""Whom the stack's alarms tell: an SNS topic, which its owner has made, or nobody."""
+"""The stack's CloudWatch alarms, one function for each kind, and the SNS topic that they notify.
+
+`docs/operations.md` says for each alarm what happened and what to do. An alarm's construct id names
+its kind: `Finish/DeadLetterMessages`, `Publish/IteratorAge`.
+"""
 
 from __future__ import annotations
 
-from aws_cdk import Stack
+from typing import Any, Final
+
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+AT_LEAST: Final = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
+MORE_THAN: Final = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
+LESS_THAN: Final = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
+PER_MINUTE: Final = Duration.minutes(1)
+
+RECONCILE_DELAY_METRIC: Final = "ReconcileDelay"
+"""Seconds, which `functions/sweep` writes with each run: how long the first task of the reconcile
+schedule has been waiting to be reconciled."""
 
 
-def tell(stack: Stack, topic_arn: str) -> None:
-    """Tell the topic when an alarm of the stack rings, and when it ends. Its policy has to let
-    CloudWatch publish, and so has the policy of its KMS key, if it has one.
+def alarm_for_dead_letter_messages(scope: Construct, queue: sqs.IQueue, description: str) -> None:
+    """`DeadLetterMessages`: a dead-letter queue holds a message."""
+    metric = queue.metric_approximate_number_of_messages_visible(
+        period=PER_MINUTE, statistic="Maximum"
+    )
+    # SQS has no data for a queue that nobody uses.
+    _alarm(scope, "DeadLetterMessages", metric, description, threshold=1)
+
+
+def alarm_for_iterator_age(
+    scope: Construct, function: lambda_.IFunction, max_age: Duration, description: str
+) -> None:
+    """`IteratorAge`: a function reads its stream too late. No data means that nothing changes."""
+    metric = function.metric("IteratorAge", period=PER_MINUTE, statistic="Maximum")
+    threshold = max_age.to_milliseconds()
+    _alarm(scope, "IteratorAge", metric, description, threshold=threshold, comparison=MORE_THAN)
+
+
+def alarm_for_oldest_message(
+    scope: Construct, queue: sqs.IQueue, max_age: Duration, description: str
+) -> None:
+    """`AgeOfOldestMessage`: the messages of a queue wait for too long. No data means that there are
+    none.
     """
-    action = actions.SnsAction(sns.Topic.from_topic_arn(stack, "Alarms", topic_arn))
+    metric = queue.metric_approximate_age_of_oldest_message(period=PER_MINUTE, statistic="Maximum")
+    threshold = max_age.to_seconds()
+    _alarm(
+        scope, "AgeOfOldestMessage", metric, description, threshold=threshold, comparison=MORE_THAN
+    )
+
+
+def alarm_for_missing_invocations(
+    scope: Construct, function: lambda_.IFunction, minutes: int, description: str
+) -> None:
+    """`NotInvoked`: a function that a schedule calls every minute was not called for so long.
+
+    Lambda has no data for a function that nobody calls, so missing data rings.
+    """
+    _alarm(
+        scope,
+        "NotInvoked",
+        function.metric_invocations(period=PER_MINUTE, statistic="Sum"),
+        description,
+        threshold=1,
+        comparison=LESS_THAN,
+        evaluation_periods=minutes,
+        treat_missing_data=cloudwatch.TreatMissingData.BREACHING,
+    )
+
+
+def alarm_for_reconcile_delay(
+    scope: Construct, service: str, max_delay: Duration, description: str
+) -> None:
+    """`ReconcileDelay`: tasks are reconciled too late, by the metric of the sweeper itself."""
+    metric = cloudwatch.Metric(
+        namespace=Stack.of(scope).stack_name,
+        metric_name=RECONCILE_DELAY_METRIC,
+        dimensions_map={"service": service},
+        period=Duration.minutes(5),
+        statistic="Maximum",
+    )
+    _alarm(scope, "ReconcileDelay", metric, description, threshold=max_delay.to_seconds())
+
+
+def notify_topic(stack: Stack, topic_arn: str) -> None:
+    """Notify an SNS topic when any alarm of the stack rings, and when it ends.
+
+    The topic's policy has to let CloudWatch publish, and so has the policy of the KMS key that
+    encrypts the topic, if there is one.
+    """
+    action = actions.SnsAction(sns.Topic.from_topic_arn(stack, "AlarmTopic", topic_arn))
     for alarm in stack.node.find_all():
         if isinstance(alarm, cloudwatch.Alarm):
             alarm.add_alarm_action(action)
             alarm.add_ok_action(action)
+
+
+def _alarm(
+    scope: Construct,
+    construct_id: str,
+    metric: cloudwatch.Metric,
+    description: str,
+    *,
+    comparison: cloudwatch.ComparisonOperator = AT_LEAST,
+    **options: Any,
+) -> None:
+    """An alarm that rings in the first period over the threshold; missing data is good news."""
+    defaults = {
+        "evaluation_periods": 1,
+        "treat_missing_data": cloudwatch.TreatMissingData.NOT_BREACHING,
+    }
+    metric.create_alarm(
+        scope,
+        construct_id,
+        alarm_description=description,
+        comparison_operator=comparison,
+        **{**defaults, **options},
+    )

@@ -1,4 +1,4 @@
-"""The function that asks a task's client."""
+"""`ask`: the function that puts a workflow's questions to the task's client."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from aws_cdk import Duration
 from constructs import Construct
 
+from mcp_tasks import environment
+
 from .function_code import FunctionCode
 from .grants import allow_executions
-from .table import TasksTable
+from .tables import TasksTable
 
 
 class AskFunction(Construct):
-    """Writes questions and task tokens to task rows; called by states that wait for an answer."""
+    """Writes questions and task tokens to task rows. States that wait for answers call it."""
 
     def __init__(
         self, scope: Construct, construct_id: str, code: FunctionCode, table: TasksTable
@@ -22,12 +24,12 @@ class AskFunction(Construct):
         self.function = code.function(
             self,
             "ask",
-            description="Asks a task's client for input",
-            environment={"TASKS_TABLE": table.name},
+            description="Puts questions to a task's client",
+            environment={environment.TASKS_TABLE: table.name},
             timeout=Duration.seconds(30),
         )
         table.grant(self.function, "dynamodb:GetItem", "dynamodb:UpdateItem")
 
     def allow_stop(self, executions: Sequence[str]) -> None:
-        """Let it stop the execution of a task whose client cannot be asked."""
+        """Allow to stop the execution of a task whose client cannot answer the questions."""
         allow_executions(self.function, ["states:StopExecution"], executions)

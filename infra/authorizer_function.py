@@ -1,4 +1,4 @@
-"""The function that lets callers in who bring a good access token (`-c auth=oauth`)."""
+"""The function that checks access tokens (`-c auth=oauth`)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from aws_cdk import Duration
 from aws_cdk import aws_apigateway as apigateway
 from constructs import Construct
 
+from mcp_tasks import environment
+
 from .auth import OAuth
 from .function_code import FunctionCode
 
 
 class Authorizer(Construct):
-    """Looks at tokens, and at nothing else: it may do nothing but log."""
+    """A Lambda authorizer. It reads nothing but the token, and has no permissions but to log."""
 
     def __init__(
         self, scope: Construct, construct_id: str, code: FunctionCode, oauth: OAuth
@@ -22,20 +24,20 @@ class Authorizer(Construct):
             "authorize",
             description="Checks access tokens",
             environment={
-                "ISSUER": oauth.issuer,
-                "AUDIENCE": oauth.audience,
-                "SCOPES": " ".join(oauth.scopes),
+                environment.ISSUER: oauth.issuer,
+                environment.AUDIENCE: oauth.audience,
+                environment.SCOPES: " ".join(oauth.scopes),
             },
             # It may have to fetch the issuer's keys.
             timeout=Duration.seconds(10),
         )
 
-    def of(self, api: Construct) -> apigateway.RequestAuthorizer:
-        """Let it decide about the requests to an API; each needs an authorizer of its own.
+    def for_api(self, api: Construct) -> apigateway.RequestAuthorizer:
+        """The authorizer of one API; each API needs its own.
 
-        Its decisions are not kept: a token may expire in the next second, and what a request needs
-        depends on the tool that it calls. A request without the header is refused by API Gateway,
-        which does not call the function then; it challenges as for a token that is no good.
+        API Gateway does not cache its decisions: a token may expire in the next second, and the
+        scopes that a request needs depend on the tool that it calls. API Gateway refuses a request
+        without the header itself, with the same challenge as for a bad token.
         """
         return apigateway.RequestAuthorizer(
             api,

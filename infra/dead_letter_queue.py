@@ -1,33 +1,37 @@
-"""A queue for what could not be handled, an alarm that says so, and what `make replay` does.
+"""A dead-letter queue for what could not be handled, with its alarm and outputs for `make replay`.
 
-Every hop that nobody waits for has one: `tests/infra/test_hops.py` fails for one that has not.
+Everything that calls a function without waiting for it has one: `tests/infra/test_hops.py` fails
+when one is missing.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from aws_cdk import CfnOutput, Duration, Stack
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from .alarms import alarm_for_dead_letter_messages
 from .encryption import Encryption
 
-RETENTION = Duration.days(14)
-"""SQS's longest. A message keeps the time at which it came into the queue that it failed in."""
-CALLS_AGAIN = 2
-"""Lambda's most, after one minute and after two more: it chooses when, and there is no jitter to
-choose (Lambda developer guide, "How Lambda handles errors and retries with asynchronous
-invocation"). A call that is throttled is none: Lambda waits from one second up to five minutes, as
-often as the event's age allows."""
+RETENTION: Final = Duration.days(14)
+"""SQS's maximum. A message that is moved keeps the time at which it entered its first queue."""
+LAMBDA_RETRIES: Final = 2
+"""Lambda's maximum for asynchronous calls, after one minute and after two more. Lambda chooses
+when, and has no jitter to set (Lambda developer guide, "How Lambda handles errors and retries with
+asynchronous invocation"). A throttled call does not count: Lambda repeats it, from one second to
+five minutes apart, until the event is too old."""
 
 
 class DeadLetterQueue(sqs.Queue):
-    """Encrypted, over TLS only. Whom its alarm tells is the deployer's choice (`infra/alarms.py`).
+    """An encrypted queue, over TLS only, whose alarm rings at the first message.
 
-    Its hop is the construct that it is in: the stack's output `<Hop>DeadLetters` is the queue, and
-    `make replay` hands what is in it to the output `<Hop>Function`, or `<Hop>Queue`.
+    The construct that it is in, for instance `Finish`, names the stack's outputs by which
+    `make replay` works: `FinishDeadLetterQueueUrl` is the queue, and its messages go to
+    `FinishFunctionName`, or to `<...>QueueUrl`.
     """
 
     def __init__(
@@ -41,44 +45,31 @@ class DeadLetterQueue(sqs.Queue):
             retention_period=RETENTION,
         )
         self._encryption = encryption
-        self._hop = scope.node.id
+        self._source = scope.node.id
         encryption.encrypt_queue(self)
-        messages = self.metric_approximate_number_of_messages_visible(
-            period=Duration.minutes(1), statistic="Maximum"
-        )
-        messages.create_alarm(
-            self,
-            "Alarm",
-            alarm_description=alarm_description,
-            threshold=1,
-            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-            evaluation_periods=1,
-            # SQS tells nothing of a queue that nobody uses.
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-        )
-        CfnOutput(Stack.of(self), f"{self._hop}DeadLetters", value=self.queue_url)
+        alarm_for_dead_letter_messages(scope, self, alarm_description)
+        self._output("DeadLetterQueueUrl", self.queue_url)
 
     def allow_sending(self, grantee: iam.IGrantable) -> None:
-        """Let it send what it could not handle."""
+        """Allow to send what could not be handled."""
         self.grant(grantee, "sqs:SendMessage")
         self._encryption.allow_sending(grantee)
 
     def replay_to_function(self, function: lambda_.IFunction) -> None:
-        """`make replay` calls the function again."""
-        CfnOutput(Stack.of(self), f"{self._hop}Function", value=function.function_name)
+        """Let `make replay` call the function again."""
+        self._output("FunctionName", function.function_name)
 
     def replay_to_queue(self, queue: sqs.IQueue) -> None:
-        """`make replay` sends to the queue again."""
-        CfnOutput(Stack.of(self), f"{self._hop}Queue", value=queue.queue_url)
+        """Let `make replay` send to the queue again."""
+        self._output("QueueUrl", queue.queue_url)
 
     def keep_failed_calls(
         self, scope: Construct, function: lambda_.Function, max_age: Duration
     ) -> None:
-        """Take the calls of a function that nobody waits for, when it failed, or was throttled for
-        longer than `max_age`: the event, and what came of it.
+        """Keep a function's asynchronous calls that failed, or were throttled for `max_age`.
 
-        Lambda sends with the function's role. (The CDK's own destination construct would allow more
-        than to send.)
+        The message holds the event and the function's error. Lambda sends it with the function's
+        role. (The CDK's own destination construct would allow more than to send.)
         """
         self.allow_sending(function)
         lambda_.CfnEventInvokeConfig(
@@ -86,7 +77,7 @@ class DeadLetterQueue(sqs.Queue):
             "OnFailure",
             function_name=function.function_name,
             qualifier="$LATEST",
-            maximum_retry_attempts=CALLS_AGAIN,
+            maximum_retry_attempts=LAMBDA_RETRIES,
             maximum_event_age_in_seconds=max_age.to_seconds(),
             destination_config=lambda_.CfnEventInvokeConfig.DestinationConfigProperty(
                 on_failure=lambda_.CfnEventInvokeConfig.OnFailureProperty(
@@ -95,3 +86,6 @@ class DeadLetterQueue(sqs.Queue):
             ),
         )
         self.replay_to_function(function)
+
+    def _output(self, name: str, value: str) -> None:
+        CfnOutput(Stack.of(self), f"{self._source}{name}", value=value)

@@ -1,36 +1,41 @@
-"""From an event on the bus to the mailboxes of those who follow the task."""
+"""`deliver`: from an event on the bus to the mailboxes of the subscriptions that name its task."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from aws_cdk import Duration
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from mcp_tasks import environment
+
+from .alarms import alarm_for_oldest_message
 from .dead_letter_queue import DeadLetterQueue
-from .event_bus import RULE_TRIES, RULE_TRIES_FOR, TaskEvents
+from .event_bus import RULE_MAX_AGE, RULE_RETRIES, TaskEvents
 from .function_code import FunctionCode
 from .grants import allow
-from .mailboxes import MailboxesTable
+from .tables import MailboxesTable
 
-TIMEOUT = Duration.seconds(5)
-BATCH_SIZE = 10
-VISIBILITY = Duration.seconds(6 * TIMEOUT.to_seconds())
-"""Six times the function's timeout, for what Lambda tries again when it is throttled (Lambda
-developer guide, "Using Lambda with Amazon SQS")."""
-MAX_RECEIVES = 1000
-"""SQS's limit: of a delivery that fails every time, more than eight hours. Each message comes back
-when its own visibility timeout is over; there is no jitter to choose."""
-RETENTION = Duration.days(1)
-LATE = Duration.minutes(1)
+TIMEOUT: Final = Duration.seconds(5)
+BATCH_SIZE: Final = 10
+VISIBILITY_TIMEOUT: Final = Duration.seconds(6 * TIMEOUT.to_seconds())
+"""Six times the function's timeout, so that Lambda can repeat what was throttled (Lambda developer
+guide, "Using Lambda with Amazon SQS")."""
+MAX_RECEIVES: Final = 1000
+"""SQS's maximum. A delivery that fails every time is repeated for more than eight hours. Each
+message comes back when its own visibility timeout ends; there is no jitter to set."""
+RETENTION: Final = Duration.days(1)
+ALARM_AGE: Final = Duration.minutes(1)
 
 
 class DeliverFunction(Construct):
-    """A rule on the bus, a queue, and the function that empties it.
+    """A rule on the bus, a queue, and the function that takes events from the queue.
 
-    The rule could call the function, but Lambda's own queue for such calls gives up after two
-    retries. This one keeps an event until it is delivered, and works the same on an emulator.
+    The rule could call the function itself, but Lambda's queue for asynchronous calls gives up
+    after two retries. This queue keeps an event until it is delivered.
     """
 
     def __init__(
@@ -42,64 +47,64 @@ class DeliverFunction(Construct):
         task_events: TaskEvents,
     ) -> None:
         super().__init__(scope, construct_id)
-        undelivered = DeadLetterQueue(
+        queue, dead_letters = self._queues(code)
+        task_events.on_change(
             self,
-            "Undelivered",
+            "TaskChanged",
+            targets.SqsQueue(
+                queue,
+                dead_letter_queue=dead_letters,
+                max_event_age=RULE_MAX_AGE,
+                retry_attempts=RULE_RETRIES,
+            ),
+        )
+        function = code.function(
+            self,
+            "deliver",
+            description="Writes changes of tasks into the mailboxes of subscriptions",
+            environment={environment.MAILBOXES_TABLE: mailboxes.name},
+            timeout=TIMEOUT,
+        )
+        mailboxes.grant(function, "dynamodb:Query", "dynamodb:BatchWriteItem")
+        self._read_queue(function, queue)
+        code.encryption.allow_receiving(function)
+
+    def _queues(self, code: FunctionCode) -> tuple[sqs.Queue, DeadLetterQueue]:
+        dead_letters = DeadLetterQueue(
+            self,
+            "DeadLetterQueue",
             code.encryption,
-            "Changes of tasks did not reach those who listen for them, in more than eight hours",
+            "`deliver` could not write changes of tasks into mailboxes in more than eight hours: "
+            "subscriptions did not get them",
         )
         queue = sqs.Queue(
             self,
             "Queue",
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
-            visibility_timeout=VISIBILITY,
+            visibility_timeout=VISIBILITY_TIMEOUT,
             retention_period=RETENTION,
             dead_letter_queue=sqs.DeadLetterQueue(
-                queue=undelivered, max_receive_count=MAX_RECEIVES
+                queue=dead_letters, max_receive_count=MAX_RECEIVES
             ),
         )
         code.encryption.encrypt_queue(queue)
-        age = queue.metric_approximate_age_of_oldest_message(
-            period=Duration.minutes(1), statistic="Maximum"
+        dead_letters.replay_to_queue(queue)
+        # SQS deletes what nobody receives for a day, and moves it into no dead-letter queue.
+        alarm_for_oldest_message(
+            self, queue, ALARM_AGE, "Changes of tasks are delivered more than a minute late"
         )
-        age.create_alarm(
-            self,
-            "Late",
-            alarm_description="Changes of tasks are delivered more than a minute late",
-            threshold=LATE.to_seconds(),
-            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
-            evaluation_periods=1,
-            # Nothing changes. What nobody receives for a day is in no dead-letter queue, either.
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-        )
-        undelivered.replay_to_queue(queue)
-        task_events.on_change(
-            self,
-            "TaskChanged",
-            targets.SqsQueue(
-                queue,
-                dead_letter_queue=undelivered,
-                max_event_age=RULE_TRIES_FOR,
-                retry_attempts=RULE_TRIES,
-            ),
-        )
-        function = code.function(
-            self,
-            "deliver",
-            description="Writes changes of tasks into the mailboxes of those who follow them",
-            environment={"MAILBOXES_TABLE": mailboxes.name},
-            timeout=TIMEOUT,
-        )
-        mailboxes.grant(function, "dynamodb:Query", "dynamodb:BatchWriteItem")
-        # What Lambda needs (Lambda developer guide, "Execution role permissions" for SQS); the
-        # CDK's event source would allow more.
+        return queue, dead_letters
+
+    def _read_queue(self, function: lambda_.Function, queue: sqs.Queue) -> None:
+        """Lambda developer guide, "Execution role permissions" for SQS. The CDK's event source
+        would allow more.
+        """
         allow(
             function,
             ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"],
             [queue.queue_arn],
         )
-        code.encryption.allow_receiving(function)
         function.add_event_source_mapping(
             "Queue",
             event_source_arn=queue.queue_arn,

@@ -1,4 +1,4 @@
-"""The bus on which every change of a task is an event."""
+"""The EventBridge bus on which every change of a task is an event."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from .cdk_nag_findings import acknowledge
 from .dead_letter_queue import DeadLetterQueue
 from .encryption import Encryption
 
-RULE_TRIES: Final = 185
-RULE_TRIES_FOR: Final = Duration.hours(24)
-"""EventBridge's most, for a rule to reach its target, ever more seldom and with jitter, which it
-chooses. What it may not do, or finds nothing to do with, is in the dead-letter queue at once
-(EventBridge user guide, "Event retry policy and using dead-letter queues")."""
+RULE_RETRIES: Final = 185
+RULE_MAX_AGE: Final = Duration.hours(24)
+"""EventBridge's maxima for a rule to reach its target. EventBridge chooses the intervals, which
+grow and have jitter. An event goes to the dead-letter queue at once when the rule may not call its
+target, or the target is gone (EventBridge user guide, "Event retry policy and using dead-letter
+queues")."""
 
 
 class TaskEvents(Construct):
-    """An EventBridge bus of the stack's own: rules of others on it hear of nothing else.
+    """A bus of the stack's own, so that other rules of the account are not matched against tasks.
 
-    It has no archive, which would keep tasks' results long after their rows; what could not be
-    delivered is in `deliver`'s dead-letter queue for 14 days, though.
+    It has no archive, which would keep tasks' results long after their rows. (`deliver`'s
+    dead-letter queue keeps undelivered events, for 14 days.)
     """
 
     def __init__(self, scope: Construct, construct_id: str, encryption: Encryption) -> None:
@@ -37,22 +38,23 @@ class TaskEvents(Construct):
             event_bus_name=Stack.of(self).stack_name,
             description="Every change of every task",
             kms_key=encryption.key,
-            dead_letter_queue=self._undecrypted(encryption),
+            dead_letter_queue=self._dead_letter_queue(encryption),
         )
 
-    def _undecrypted(self, encryption: Encryption) -> DeadLetterQueue | None:
-        """With a key that can be taken away, the bus itself may fail, after it accepted an event
+    def _dead_letter_queue(self, encryption: Encryption) -> DeadLetterQueue | None:
+        """For events that the bus accepted and could not decrypt, when its key was taken away
         (EventBridge user guide, "Using dead-letter queues to capture encrypted event errors").
         """
         if encryption.key is None:
             return None
         queue = DeadLetterQueue(
             self,
-            "Undecrypted",
+            "DeadLetterQueue",
             encryption,
-            "The event bus could not use its KMS key, and changes of tasks went to nobody",
+            "The event bus could not use its KMS key: subscriptions and event rules did not get "
+            "changes of tasks",
         )
-        acknowledge(queue, "AwsSolutions-SQS3", "A dead-letter queue itself, of a bus")
+        acknowledge(queue, "AwsSolutions-SQS3", "The dead-letter queue of a bus")
         stack = Stack.of(self)
         bus = stack.format_arn(
             service="events", resource="event-bus", resource_name=stack.stack_name
@@ -69,15 +71,15 @@ class TaskEvents(Construct):
 
     @property
     def name(self) -> str:
-        """The bus's name: the stack's."""
+        """The bus's name, which is the stack's."""
         return self._bus.event_bus_name
 
     def allow_publishing(self, grantee: iam.IGrantable) -> None:
-        """Let it put events onto the bus."""
+        """Allow to put events onto the bus."""
         self._bus.grant_put_events_to(grantee)
 
     def on_change(self, scope: Construct, construct_id: str, target: events.IRuleTarget) -> None:
-        """Send every change of a task to a target."""
+        """Add a rule that sends every change of a task to a target."""
         events.Rule(
             scope,
             construct_id,

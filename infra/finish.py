@@ -1,28 +1,37 @@
-"""From an execution's end to its task's row."""
+"""`finish`: from an execution's end to its task's row."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from aws_cdk import Duration
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
+
+from mcp_tasks import environment
 
 from .cdk_nag_findings import acknowledge
 from .dead_letter_queue import DeadLetterQueue
-from .event_bus import RULE_TRIES, RULE_TRIES_FOR
+from .event_bus import RULE_MAX_AGE, RULE_RETRIES
 from .function_code import FunctionCode
 from .grants import allow_executions
 from .payloads_bucket import PayloadsBucket
-from .table import TasksTable
+from .tables import TasksTable
 from .tool_workflows import ToolWorkflows
 
-ENDS = ["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"]
-THROTTLED_FOR = Duration.hours(6)
-"""Lambda's longest."""
+END_STATUSES: Final = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+MAX_EVENT_AGE: Final = Duration.hours(6)
+"""How long Lambda keeps a call that is throttled: its maximum."""
 
 
 class FinishFunction(Construct):
-    """An EventBridge rule, the function it calls, and a queue for what both could not deliver."""
+    """An EventBridge rule for ended executions, the function it calls, and a dead-letter queue.
+
+    The queue takes what EventBridge could not hand to Lambda, and what the function failed at three
+    times.
+    """
 
     def __init__(
         self,
@@ -34,20 +43,14 @@ class FinishFunction(Construct):
         workflows: ToolWorkflows,
     ) -> None:
         super().__init__(scope, construct_id)
-        undelivered = DeadLetterQueue(
-            self,
-            "Undelivered",
-            code.encryption,
-            "Executions ended, and their tasks were not told",
-        )
-        acknowledge(
-            undelivered, "AwsSolutions-SQS3", "A dead-letter queue itself, of a rule and a function"
-        )
         function = code.function(
             self,
             "finish",
             description="Ends a task when its execution has ended",
-            environment={"TASKS_TABLE": table.name, "PAYLOADS_BUCKET": payloads.name},
+            environment={
+                environment.TASKS_TABLE: table.name,
+                environment.PAYLOADS_BUCKET: payloads.name,
+            },
             timeout=Duration.seconds(30),
             # It checks a workflow's output, which may be large, against the tool's result type.
             memory_mb=1024,
@@ -56,8 +59,22 @@ class FinishFunction(Construct):
         payloads.allow(function, ["s3:GetObject", "s3:PutObject"], "")
         allow_executions(function, ["states:DescribeExecution"], workflows.executions)
         code.encryption.allow_reading_executions(function, workflows.own)
-        # The function failed three times: throttled, or a fault of ours.
-        undelivered.keep_failed_calls(self, function, THROTTLED_FOR)
+        dead_letters = DeadLetterQueue(
+            self,
+            "DeadLetterQueue",
+            code.encryption,
+            "`finish` was not called when executions ended, or it failed three times; the sweeper "
+            "ends their tasks later",
+        )
+        acknowledge(
+            dead_letters, "AwsSolutions-SQS3", "The dead-letter queue of a rule and a function"
+        )
+        dead_letters.keep_failed_calls(self, function, MAX_EVENT_AGE)
+        self._rule(function, workflows, dead_letters)
+
+    def _rule(
+        self, function: lambda_.Function, workflows: ToolWorkflows, dead_letters: DeadLetterQueue
+    ) -> None:
         events.Rule(
             self,
             "ExecutionEnded",
@@ -65,19 +82,18 @@ class FinishFunction(Construct):
                 source=["aws.states"],
                 detail_type=["Step Functions Execution Status Change"],
                 detail={
-                    "status": ENDS,
+                    "status": list(END_STATUSES),
                     "stateMachineArn": workflows.event_patterns,
-                    # A state machine that exists already also runs for others.
+                    # A state machine that exists elsewhere also has executions that are no tasks.
                     "name": [{"prefix": workflows.execution_prefix}],
                 },
             ),
             targets=[
-                # EventBridge could not hand the event to Lambda.
                 targets.LambdaFunction(
                     function,
-                    dead_letter_queue=undelivered,
-                    max_event_age=RULE_TRIES_FOR,
-                    retry_attempts=RULE_TRIES,
+                    dead_letter_queue=dead_letters,
+                    max_event_age=RULE_MAX_AGE,
+                    retry_attempts=RULE_RETRIES,
                 )
             ],
         )

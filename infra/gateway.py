@@ -1,14 +1,17 @@
-"""The REST API in front of the function."""
+"""The API Gateway REST API in front of a function."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any, Final
 
 from aws_cdk import Stack
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
+
+from mcp_tasks import environment
 
 from .authorizer_function import Authorizer
 from .cdk_nag_findings import acknowledge
@@ -23,54 +26,63 @@ from .settings import ENDPOINT, Settings
 STAGE: Final = "v1"
 
 
-class Gateway(Construct):
-    """A regional REST API: POST /mcp calls the function; GET and DELETE are 405 without one.
+@dataclass(frozen=True, slots=True)
+class GatewayProps:
+    """What a gateway is built from."""
 
-    With an authorizer, it also serves the metadata that leads clients to its tokens' issuer.
+    name: str
+    function: lambda_.Function
+    transfer: ResponseTransfer
+    settings: Settings
+    authorizer: Authorizer | None
+    encryption: Encryption
+
+
+class Gateway(Construct):
+    """A regional REST API: POST /mcp calls the function; GET and DELETE get 405 from the gateway.
+
+    With an authorizer, it also serves the metadata that names the issuer of its tokens (RFC 9728).
     """
 
     stage: Final = STAGE
 
-    def __init__(
-        self,
-        scope: Construct,
-        name: str,
-        function: lambda_.Function,
-        transfer: ResponseTransfer,
-        settings: Settings,
-        authorizer: Authorizer | None,
-        encryption: Encryption,
-    ) -> None:
-        super().__init__(scope, "Gateway")
-        api = apigateway.RestApi(
+    def __init__(self, scope: Construct, construct_id: str, props: GatewayProps) -> None:
+        super().__init__(scope, construct_id)
+        settings = props.settings
+        api = self._rest_api(props)
+        base_url = _base_url(api, settings)
+        self.url = base_url + ENDPOINT
+        mcp = api.root.add_resource(ENDPOINT.strip("/"))
+        _post(mcp, props, props.authorizer.for_api(self) if props.authorizer else None)
+        _not_allowed(mcp, "GET")
+        _not_allowed(mcp, "DELETE")
+        answer_in_json_rpc(api)
+        if settings.oauth and props.authorizer:
+            metadata_url = base_url + METADATA_PATH
+            challenge_callers(api, metadata_url, settings.oauth.scopes)
+            serve_metadata(api, self.url, settings.stack, settings.oauth)
+            for function in (props.function, props.authorizer.function):
+                function.add_environment(environment.RESOURCE_METADATA_URL, metadata_url)
+        self._accept_findings(api, settings)
+        self.rest_api_id = api.rest_api_id
+        self.deployed_stage = api.deployment_stage.stage_name
+        """The stage's name for a resource that must not exist before the stage does."""
+
+    def _rest_api(self, props: GatewayProps) -> apigateway.RestApi:
+        settings = props.settings
+        access_log = self._access_log(settings, props.encryption) if settings.access_log else {}
+        return apigateway.RestApi(
             self,
             "RestApi",
-            rest_api_name=name,
+            rest_api_name=props.name,
             endpoint_types=[apigateway.EndpointType.REGIONAL],
             deploy_options=apigateway.StageOptions(
                 stage_name=STAGE,
                 throttling_rate_limit=settings.throttle.rate,
                 throttling_burst_limit=settings.throttle.burst,
-                **(self._access_log(settings, encryption) if settings.access_log else {}),
+                **access_log,
             ),
         )
-        base = _base_url(api, settings)
-        self.url = base + ENDPOINT
-        mcp = api.root.add_resource(ENDPOINT.strip("/"))
-        _post(mcp, function, transfer, settings, authorizer.of(self) if authorizer else None)
-        _not_allowed(mcp, "GET")
-        _not_allowed(mcp, "DELETE")
-        answer_in_json_rpc(api)
-        if settings.oauth and authorizer:
-            metadata = base + METADATA_PATH
-            challenge_callers(api, metadata, settings.oauth.scopes)
-            serve_metadata(api, self.url, settings.stack, settings.oauth)
-            for challenging in (function, authorizer.function):
-                challenging.add_environment("RESOURCE_METADATA_URL", metadata)
-        self._accept_findings(api, settings)
-        self.rest_api_id = api.rest_api_id
-        self.deployed_stage = api.deployment_stage.stage_name
-        """The stage's name for a resource that must not exist before the stage does."""
 
     def _access_log(self, settings: Settings, encryption: Encryption) -> dict[str, Any]:
         group = log_group(self, "AccessLog", encryption)
@@ -117,10 +129,11 @@ class Gateway(Construct):
 
 
 def _base_url(api: apigateway.RestApi, settings: Settings) -> str:
-    """What clients' URLs of this server begin with.
+    """The part of the server's URLs before the path.
 
-    API Gateway's own name for it is put together here: what refers to the deployment's stage comes
-    after all of the API's methods, and so after the functions that are to know this URL.
+    API Gateway's own URL is composed here, and not taken from the stage: CloudFormation creates
+    what refers to the stage after all methods of the API, and so after the functions that need this
+    URL.
     """
     if settings.url:
         return settings.url.removesuffix(ENDPOINT)
@@ -132,21 +145,20 @@ def _base_url(api: apigateway.RestApi, settings: Settings) -> str:
 
 def _post(
     resource: apigateway.Resource,
-    function: lambda_.IFunction,
-    transfer: ResponseTransfer,
-    settings: Settings,
+    props: GatewayProps,
     authorizer: apigateway.RequestAuthorizer | None,
 ) -> None:
     kinds = apigateway.AuthorizationType
+    auth = props.settings.auth
     method = resource.add_method(
         "POST",
-        apigateway.LambdaIntegration(function, allow_test_invoke=False, **transfer.integration),
-        authorization_type={"oauth": kinds.CUSTOM, "iam": kinds.IAM, "none": kinds.NONE}[
-            settings.auth
-        ],
+        apigateway.LambdaIntegration(
+            props.function, allow_test_invoke=False, **props.transfer.integration
+        ),
+        authorization_type={"oauth": kinds.CUSTOM, "iam": kinds.IAM, "none": kinds.NONE}[auth],
         authorizer=authorizer,
     )
-    if settings.auth == "none":
+    if auth == "none":
         acknowledge(method, "AwsSolutions-APIG4", "-c auth=none asks for an open server")
     acknowledge(
         method,

@@ -1,4 +1,4 @@
-"""The bucket for what is too large for a task's row and for Step Functions."""
+"""The bucket for payloads: values that are too large for a task's row or for Step Functions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .cdk_nag_findings import acknowledge, acknowledge_wildcard
 from .encryption import Encryption
 from .grants import allow, role_of
 
-LONGER: Final = timedelta(days=2)
-"""What an object is kept for beyond the longest task: its task may be a day old when it is written,
-S3 counts from midnight to midnight, and a row's last day is for the sweeper."""
+EXTRA_DAYS: Final = timedelta(days=2)
+"""How much longer an object is kept than the longest task: S3 counts days from midnight to
+midnight, and the sweeper still needs payloads on the last day of a row."""
 
 
 class PayloadsBucket(Construct):
-    """A private bucket that forgets, whose keys are `<tool>/<task id>/<random>`.
+    """A private bucket whose objects expire. Their keys are `<tool>/<task id>/<random>`.
 
-    It stays when the stack goes, because S3 removes only empty buckets, and a function that empties
-    one for CloudFormation would have more rights than all others here. Its objects expire.
+    It remains when the stack is removed: S3 removes only empty buckets, and a function that empties
+    one for CloudFormation would have more permissions than all others here.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class PayloadsBucket(Construct):
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
             lifecycle_rules=[
                 s3.LifecycleRule(
-                    id="Forget",
-                    expiration=Duration.days((max_ttl + LONGER).days),
+                    id="ExpirePayloads",
+                    expiration=Duration.days((max_ttl + EXTRA_DAYS).days),
                     abort_incomplete_multipart_upload_after=Duration.days(1),
                 )
             ],
-            # A stack that fails to come up leaves nothing behind.
+            # A stack whose creation fails leaves no bucket behind.
             removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
             **encryption.of_a_bucket,
         )
@@ -62,11 +62,12 @@ class PayloadsBucket(Construct):
         return self._bucket.bucket_name
 
     def allow(self, function: lambda_.Function, actions: Sequence[str], prefix: str) -> None:
-        """Allow actions on objects, for instance `s3:GetObject`, whose keys begin with `prefix`.
+        """Allow actions, for instance `s3:GetObject`, on the objects whose keys begin with
+        `prefix`.
 
-        With all objects comes the right to learn that one is not there: S3 tells only those who may
-        list the bucket, and says AccessDenied to others (S3 API reference, "GetObject",
-        "Permissions").
+        Without a prefix, it also allows to list the bucket. S3 answers NoSuchKey for a missing
+        object only to principals that may list the bucket, and AccessDenied to others (S3 API
+        reference, "GetObject", "Permissions").
         """
         resource = Stack.of(self).format_arn(
             service="s3",

@@ -1,4 +1,4 @@
-"""Where a client learns who issues access tokens for this server (RFC 9728)."""
+"""The document that names the issuer of this server's access tokens (RFC 9728)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .cdk_nag_findings import acknowledge
 WELL_KNOWN: Final = (".well-known", "oauth-protected-resource")
 PATH: Final = f"/{'/'.join(WELL_KNOWN)}/mcp"
 """RFC 9728, section 3.1: the well-known string stands before the resource's own path. A client that
-was not told asks there first, and then without that path (authorization/index.mdx)."""
+got no challenge asks here first, and then without that path (authorization/index.mdx)."""
 HEADERS: Final = {
     "Cache-Control": "public, max-age=3600",
     # Anybody may read it, also a page in a browser (RFC 9728 leaves it open; RFC 8414 does not).
@@ -22,10 +22,10 @@ HEADERS: Final = {
 
 
 def serve_metadata(api: apigateway.RestApi, url: str, name: str, oauth: OAuth) -> None:
-    """Describe the endpoint at the well-known paths, without a function and to everybody.
+    """Serve the document at both well-known paths, to everybody, without calling a function.
 
-    The document is the gateway's own answer, whose templates give `$` and `#` a meaning: no value
-    may hold either (`infra.auth`).
+    The document is part of a template of API Gateway's, in which `$` and `#` have a meaning: no
+    value may hold either, and `infra/auth.py` refuses those that do.
     """
     document = {
         "resource": url,
@@ -38,31 +38,33 @@ def serve_metadata(api: apigateway.RestApi, url: str, name: str, oauth: OAuth) -
     resource = api.root
     for part in WELL_KNOWN:
         resource = resource.add_resource(part)
-    for place in (resource, resource.add_resource("mcp")):
-        method = place.add_method(
-            "GET",
-            apigateway.MockIntegration(
-                request_templates={"application/json": '{"statusCode": 200}'},
-                passthrough_behavior=apigateway.PassthroughBehavior.NEVER,
-                integration_responses=[
-                    apigateway.IntegrationResponse(
-                        status_code="200",
-                        response_parameters={
-                            f"method.response.header.{name}": f"'{value}'"
-                            for name, value in HEADERS.items()
-                        },
-                        response_templates={"application/json": json.dumps(document)},
-                    )
-                ],
-            ),
-            method_responses=[
-                apigateway.MethodResponse(
+    _serve(resource, json.dumps(document))
+    _serve(resource.add_resource("mcp"), json.dumps(document))
+
+
+def _serve(resource: apigateway.IResource, document: str) -> None:
+    method = resource.add_method(
+        "GET",
+        apigateway.MockIntegration(
+            request_templates={"application/json": '{"statusCode": 200}'},
+            passthrough_behavior=apigateway.PassthroughBehavior.NEVER,
+            integration_responses=[
+                apigateway.IntegrationResponse(
                     status_code="200",
                     response_parameters={
-                        f"method.response.header.{name}": True for name in HEADERS
+                        f"method.response.header.{name}": f"'{value}'"
+                        for name, value in HEADERS.items()
                     },
+                    response_templates={"application/json": document},
                 )
             ],
-        )
-        for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
-            acknowledge(method, rule, "Says where tokens come from, to those who have none yet")
+        ),
+        method_responses=[
+            apigateway.MethodResponse(
+                status_code="200",
+                response_parameters={f"method.response.header.{name}": True for name in HEADERS},
+            )
+        ],
+    )
+    for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
+        acknowledge(method, rule, "Names the issuer of tokens to callers that have no token yet")

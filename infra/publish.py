@@ -1,35 +1,38 @@
-"""From a change of a task's row to an event on the bus."""
+"""`publish`: from a change of a task's row to an event on the bus."""
 
 from __future__ import annotations
 
 import json
+from typing import Final
 
 from aws_cdk import Duration
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from mcp_tasks import environment
+
+from .alarms import alarm_for_iterator_age
 from .cdk_nag_findings import acknowledge
 from .dead_letter_queue import DeadLetterQueue
 from .event_bus import TaskEvents
 from .function_code import FunctionCode
-from .table import TasksTable
+from .tables import TasksTable
 
-BATCH_SIZE = 100
-PARALLEL_BATCHES = 10
-"""Of one shard, which is Lambda's limit. Changes of one task stay in their order: DynamoDB keeps
-its records together by key."""
-GIVE_UP_AFTER = Duration.hours(1)
-"""What cannot be published holds up its shard's other tasks until then. Lambda chooses when it
-tries again, and ever more seldom."""
-LATE = Duration.minutes(1)
+BATCH_SIZE: Final = 100
+BATCHES_PER_SHARD: Final = 10
+"""In parallel: Lambda's maximum. Changes of one task stay in their order, because Lambda keeps the
+records of one item together."""
+MAX_RECORD_AGE: Final = Duration.hours(1)
+"""How long a change is retried. Meanwhile it holds up the later changes of its shard. Lambda
+chooses the intervals, which grow."""
+ALARM_AGE: Final = Duration.minutes(1)
 
 
 class PublishFunction(Construct):
-    """A function that the table's stream calls, and a queue that names what it gave up on.
+    """A function that the tasks table's stream calls, and a dead-letter queue.
 
-    The queue's messages hold no changes: they say where in the stream those are, for 24 hours from
-    when they were made.
+    The queue's messages hold no changes. They name the batch's place in the stream, which keeps
+    changes for 24 hours.
     """
 
     def __init__(
@@ -41,62 +44,57 @@ class PublishFunction(Construct):
         task_events: TaskEvents,
     ) -> None:
         super().__init__(scope, construct_id)
-        # 512 MB, not 256: its cold start is part of a notification's way, and half as long.
+        # 512 MB, not 256: its cold start delays notifications, and takes half as long.
         function = code.function(
             self,
             "publish",
             description="Puts every change of a task onto the event bus",
-            environment={"EVENT_BUS": task_events.name},
+            environment={environment.EVENT_BUS: task_events.name},
             timeout=Duration.seconds(30),
         )
         table.allow_reading_stream(function)
         task_events.allow_publishing(function)
-        unpublished = DeadLetterQueue(
+        dead_letters = DeadLetterQueue(
             self,
-            "Unpublished",
+            "DeadLetterQueue",
             code.encryption,
-            "Changes of tasks were not published for an hour, and given up on; the message says "
-            "where they are in the table's stream, which keeps them for a day",
+            "`publish` gave up on changes of tasks after an hour: subscriptions and event rules "
+            "did not get them. A message names their place in the table's stream, which keeps them "
+            "for 24 hours",
         )
-        acknowledge(unpublished, "AwsSolutions-SQS3", "A dead-letter queue itself, of a stream")
-        unpublished.allow_sending(function)
-        unpublished.replay_to_function(function)
-        lambda_.CfnEventSourceMapping(
+        acknowledge(dead_letters, "AwsSolutions-SQS3", "The dead-letter queue of a stream")
+        dead_letters.allow_sending(function)
+        dead_letters.replay_to_function(function)
+        self._read_stream(function, table, dead_letters)
+        alarm_for_iterator_age(
+            self, function, ALARM_AGE, "Changes of tasks are published more than a minute late"
+        )
+
+    def _read_stream(
+        self, function: lambda_.Function, table: TasksTable, dead_letters: DeadLetterQueue
+    ) -> None:
+        mapping = lambda_.CfnEventSourceMapping
+        mapping(
             self,
-            "Changes",
+            "TaskChanges",
             function_name=function.function_name,
             event_source_arn=table.stream_arn,
-            # Nothing that happens while the mapping is being made is lost.
+            # Not LATEST, which would miss changes that are made while the mapping is being created.
             starting_position="TRIM_HORIZON",
             batch_size=BATCH_SIZE,
             maximum_batching_window_in_seconds=0,
-            parallelization_factor=PARALLEL_BATCHES,
-            # A record that cannot be published is found, and the others go on without it.
+            parallelization_factor=BATCHES_PER_SHARD,
+            # Halving the batch isolates a record that cannot be published; the others go on.
             bisect_batch_on_function_error=True,
             maximum_retry_attempts=-1,
-            maximum_record_age_in_seconds=GIVE_UP_AFTER.to_seconds(),
-            destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
-                on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(
-                    destination=unpublished.queue_arn
-                )
+            maximum_record_age_in_seconds=MAX_RECORD_AGE.to_seconds(),
+            destination_config=mapping.DestinationConfigProperty(
+                on_failure=mapping.OnFailureProperty(destination=dead_letters.queue_arn)
             ),
-            filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(
-                # A row's removal is no change of its task: DynamoDB forgets it.
+            # Without REMOVE: a row's expiry is no change of its task.
+            filter_criteria=mapping.FilterCriteriaProperty(
                 filters=[
-                    lambda_.CfnEventSourceMapping.FilterProperty(
-                        pattern=json.dumps({"eventName": ["INSERT", "MODIFY"]})
-                    )
+                    mapping.FilterProperty(pattern=json.dumps({"eventName": ["INSERT", "MODIFY"]}))
                 ]
             ),
-        )
-        age = function.metric("IteratorAge", period=Duration.minutes(1), statistic="Maximum")
-        age.create_alarm(
-            self,
-            "Late",
-            alarm_description="Changes of tasks are published more than a minute late",
-            threshold=LATE.to_milliseconds(),
-            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
-            evaluation_periods=1,
-            # Nothing changes.
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )

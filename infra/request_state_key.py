@@ -1,8 +1,8 @@
-"""The key that `requestState` is sealed with."""
+"""The key that `requestState` is encrypted with."""
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Final, cast
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_lambda as lambda_
@@ -13,15 +13,15 @@ from .cdk_nag_findings import acknowledge
 from .encryption import Encryption
 from .grants import allow
 
-LENGTH = 64
-"""Characters, of 62 kinds: more than the 256 bits that are made of them."""
+PASSWORD_CHARACTERS: Final = 64
+"""Of 62 kinds each: more than the 256 bits of the key that is derived from them."""
 
 
-class StateKey(Construct):
-    """A secret that Secrets Manager makes, and nobody ever sees.
+class RequestStateKey(Construct):
+    """A secret that Secrets Manager generates; it is in no template, log or output.
 
-    To change it (`aws secretsmanager put-secret-value`) refuses the states that clients hold at
-    that moment, by and by, as the function's instances are replaced; they begin their request anew.
+    After `aws secretsmanager put-secret-value`, the function's new instances refuse the
+    `requestState` that clients hold at that moment. Those clients have to send their request anew.
     """
 
     def __init__(self, scope: Construct, construct_id: str, encryption: Encryption) -> None:
@@ -29,9 +29,9 @@ class StateKey(Construct):
         secret = secretsmanager.Secret(
             self,
             "Secret",
-            description="Seals the state that clients keep between two rounds of a request",
+            description="Encrypts requestState, which clients keep in a multi round-trip request",
             generate_secret_string=secretsmanager.SecretStringGenerator(
-                password_length=LENGTH, exclude_punctuation=True
+                password_length=PASSWORD_CHARACTERS, exclude_punctuation=True
             ),
             removal_policy=RemovalPolicy.DESTROY,
         )
@@ -39,17 +39,18 @@ class StateKey(Construct):
             secret,
             "AwsSolutions-SMG4",
             "Rotation needs a function of its own, and would only refuse requests in flight: what "
-            "the key seals is valid for half an hour",
+            "the key encrypts is valid for half an hour",
         )
         resource = cast(secretsmanager.CfnSecret, secret.node.default_child)
         if encryption.key:
-            # Told of the key, the CDK would let the whole account use it in this service.
+            # As an argument of `Secret`, the key would get a policy by which the whole account may
+            # use it in Secrets Manager.
             resource.kms_key_id = encryption.key.key_arn
         self._encryption = encryption
-        # The attribute: a reference gives the ARN as well, but on the emulator the name.
+        # `Ref` is the ARN on AWS, but the name on the emulator; the attribute is the ARN on both.
         self.arn = resource.attr_id
 
     def allow_reading(self, function: lambda_.Function) -> None:
-        """Let it read the key."""
+        """Allow to read the key."""
         allow(function, ["secretsmanager:GetSecretValue"], [self.arn])
         self._encryption.allow_reading_secrets(function)

@@ -1,4 +1,4 @@
-"""How answers leave a function: whole when they are done, or as they are being written."""
+"""How a function's answer reaches the gateway: buffered, or streamed while it is written."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from aws_cdk import aws_apigateway as apigateway
 
 @dataclass(frozen=True, slots=True)
 class ResponseTransfer:
-    """What a function and the gateway in front of it agree on."""
+    """The settings that a function and the gateway in front of it share."""
 
     timeout: Duration
-    """The function's."""
+    """The function's timeout."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """What the function gets in addition."""
+    """The function's additional environment variables."""
     integration: Mapping[str, Any] = field(default_factory=dict)
-    """How the gateway calls it, when not as it calls any function."""
+    """Arguments of the gateway's integration, where they differ from the defaults."""
 
 
 BUFFERED: Final = ResponseTransfer(
@@ -28,11 +28,12 @@ BUFFERED: Final = ResponseTransfer(
 )
 
 STREAMED: Final = ResponseTransfer(
-    # Lambda's limit, and API Gateway's for a response that is streamed. A listen ends before it.
+    # The maximum of Lambda, and of API Gateway for a streamed response. A subscription ends before.
     # A regional endpoint also ends a response that is idle for 5 minutes: the server writes a
     # comment every 15 seconds.
     timeout=Duration.minutes(15),
-    # Lambda's Python runtime does not stream: this starts a loop of our own in its place.
+    # Lambda's Python runtime does not stream: this starts `mcp_tasks.aws.streaming_runtime`
+    # instead.
     environment={"AWS_LAMBDA_EXEC_WRAPPER": "/var/task/api/stream"},
     integration={
         "response_transfer_mode": apigateway.ResponseTransferMode.STREAM,

@@ -1,4 +1,4 @@
-"""Which requests to a custom domain are this stack's: its part of the domain's routing rules.
+"""The routing rules that lead a custom domain's requests to this stack.
 
 Several stacks, each a cell with a priority of its own, share one domain of the same account and
 region. The domain exists already, and its routing mode has rules in it (`ROUTING_RULE_ONLY` or
@@ -23,7 +23,7 @@ from .gateway import Gateway
 from .settings import Settings
 
 TASKS: Final = "tasks*"
-LISTENS: Final = "subscriptions*"
+SUBSCRIPTIONS: Final = "subscriptions*"
 """Globs of `Mcp-Method`. A rule's value must not hold a slash (CloudFormation template reference,
 "MatchHeaderValue"); no other method begins with these words."""
 
@@ -35,29 +35,31 @@ class Route:
     name: str
     priority: int
     headers: Mapping[str, str]
-    """Header -> glob of its value; all must match, and without any, every request does."""
-    listens: bool
-    """Whether it leads to the gateway that carries listens, if they have one of their own."""
+    """Header -> glob of its value. All must match; a rule without headers matches every request."""
+    subscriptions: bool
+    """Whether it leads to the API for subscriptions, where they have one of their own."""
 
 
 def routes(cell: str, priority: int) -> list[Route]:
-    """A cell's rules; `priority` is of 1 to 90,000, so that two cells' rules never have the same.
+    """A cell's rules. `priority` is 1 to 90,000, so that two cells' rules never have the same.
 
-    What names a task goes to the task's cell, whose name its id begins with. A listen names its
-    tasks in the body: a client that knows of cells names one of them in `Mcp-Name`, too, which
-    servers ignore there. What names no task goes to the cell with the lowest priority.
+    A request that names a task goes to the task's cell, whose name the task's id begins with.
+    `subscriptions/listen` names its tasks in the body: a client that knows of cells also names one
+    of them in `Mcp-Name`, which servers ignore there. All other requests go to the cell with the
+    lowest priority.
     """
     own = {"Mcp-Name": f"{cell}-*"}
+    subscriptions = {"Mcp-Method": SUBSCRIPTIONS}
     return [
-        Route("Tasks", priority, {"Mcp-Method": TASKS, **own}, listens=False),
-        Route("OwnListens", 100_000 + priority, {"Mcp-Method": LISTENS, **own}, listens=True),
-        Route("Listens", 800_000 + priority, {"Mcp-Method": LISTENS}, listens=True),
-        Route("Rest", 900_000 + priority, {}, listens=False),
+        Route("CellTasks", priority, {"Mcp-Method": TASKS, **own}, False),
+        Route("CellSubscriptions", 100_000 + priority, {**subscriptions, **own}, True),
+        Route("Subscriptions", 800_000 + priority, subscriptions, True),
+        Route("OtherRequests", 900_000 + priority, {}, False),
     ]
 
 
 class Routing(Construct):
-    """Rules that lead from a domain to the stack's gateways."""
+    """The rules, from a domain to the stack's gateways."""
 
     def __init__(
         self,
@@ -65,7 +67,7 @@ class Routing(Construct):
         construct_id: str,
         settings: Settings,
         requests: Gateway,
-        listens: Gateway,
+        subscriptions: Gateway,
     ) -> None:
         super().__init__(scope, construct_id)
         arn = Stack.of(self).format_arn(
@@ -74,14 +76,14 @@ class Routing(Construct):
             resource="/domainnames",
             resource_name=settings.domain,
         )
-        for rule in routes(settings.cell, settings.priority):
-            gateway = listens if rule.listens else requests
+        for route in routes(settings.cell, settings.priority):
+            gateway = subscriptions if route.subscriptions else requests
             apigatewayv2.CfnRoutingRule(
                 self,
-                rule.name,
+                route.name,
                 domain_name_arn=arn,
-                priority=rule.priority,
-                conditions=[_matches(header, glob) for header, glob in rule.headers.items()],
+                priority=route.priority,
+                conditions=[_matches(header, glob) for header, glob in route.headers.items()],
                 actions=[_invokes(gateway)],
             )
 

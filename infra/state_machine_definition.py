@@ -1,4 +1,5 @@
-"""A tool's Amazon States Language, as it is deployed: its own, or that of every function tool."""
+"""A tool's Amazon States Language, as it is deployed: its own file, or that of all function
+tools."""
 
 from __future__ import annotations
 
@@ -21,16 +22,17 @@ ASK: Final = "ask"
 WORKER: Final = "worker"
 
 FUNCTION_TASK: Final = Path(__file__).with_name("function_task.asl.json")
-ONE_YEAR: Final = timedelta(days=365)
-"""How long an execution may run (Step Functions developer guide, "Quotas")."""
-TRACE: Final = (
+MAX_EXECUTION_TIME: Final = timedelta(days=365)
+"""Step Functions developer guide, "Quotas"."""
+TRACE_EXPRESSION: Final = (
     "{% $exists($states.context.Execution.Input._meta) "
     "? $merge([{}, $sift($states.context.Execution.Input._meta, "
     "function($v, $k) { $k != 'answers' })]) "
     ": {} %}"
 )
-"""Where `$sift` leaves nothing it finds nothing at all, which would be an error."""
-RETRIED: Final = (
+"""The client's trace context. `$sift` has no result at all when nothing is left, which would be an
+error; `$merge` makes it an empty object."""
+TRANSIENT_ERRORS: Final = (
     "Lambda.ClientExecutionTimeoutException",
     "Lambda.TooManyRequestsException",
     "Lambda.ServiceException",
@@ -38,11 +40,11 @@ RETRIED: Final = (
     "Lambda.SdkClientException",
     TRANSIENT_ERROR,
 )
-"""Lambda throttles or is at fault (Step Functions developer guide, "Handle transient Lambda service
-exceptions"), or AWS has no room for what a function of ours needs."""
-ASKED_AGAIN: Final = ("Lambda.Unknown", "Sandbox.Timedout")
-"""A function was killed, or ran over its time. What a tool did by then nobody knows; to ask twice
-does no harm."""
+"""Errors of Lambda (Step Functions developer guide, "Handle transient Lambda service exceptions"),
+and transient errors of AWS that a function met."""
+UNKNOWN_OUTCOME_ERRORS: Final = ("Lambda.Unknown", "Sandbox.Timedout")
+"""A function was killed, or ran longer than its timeout. Nobody knows what a tool had done by then,
+so only states that ask are retried: to ask twice does no harm."""
 RETRY: Final = {
     "IntervalSeconds": 1,
     "BackoffRate": 2,
@@ -52,36 +54,34 @@ RETRY: Final = {
 }
 """For up to five minutes."""
 WILDCARDS: Final = frozenset({"States.ALL", "States.TaskFailed"})
-"""Names that all of the above fall under (developer guide, "Error names")."""
-TOGETHER: Final = 200_000
-"""Bytes of the outputs that a Parallel state puts together; Step Functions carries 256 KiB."""
-MAP_ROOM: Final = 2_000
-"""Bytes of an output in an iteration of a Map, of which nobody knows how many there are. Step
-Functions' 256 KiB take a hundred outputs that are just small enough to stay where they are, and a
-thousand that are pointers."""
-LEAST_ROOM: Final = 500
-"""Bytes. A pointer has some 200."""
+"""Names that stand for all of the errors above (developer guide, "Error names")."""
+MAX_COMBINED_OUTPUT_BYTES: Final = 200_000
+"""Of the outputs that a Parallel state combines; Step Functions carries 256 KiB."""
+MAX_MAP_OUTPUT_BYTES: Final = 2_000
+"""Of a state's output in one iteration of a Map, whose number of iterations is unknown. Step
+Functions' 256 KiB hold a hundred such outputs, or a thousand payload pointers."""
+MIN_OUTPUT_BYTES: Final = 500
+"""Every output may have as many: a payload pointer has some 200."""
+_DEFAULT_OUTPUT_BYTES: Final = {ASK: MAX_ANSWERS_CHARACTERS, WORKER: MAX_STEP_OUTPUT_BYTES}
+"""Of an output that is not combined with others, by the function that returns it."""
 _PLACEHOLDER: Final = re.compile(r"\$\{(\w+)\}")
-"""What CloudFormation replaces; JSONata's `${key: value}` is something else."""
+"""What CloudFormation replaces. JSONata's `${key: value}` is something else."""
 _FUNCTIONS: Final = {f"${{{name}}}": name for name in (ASK, WORKER)}
-_USUAL_ROOM: Final = {ASK: MAX_ANSWERS_CHARACTERS, WORKER: MAX_STEP_OUTPUT_BYTES}
-"""Bytes of an output where it is not put together with others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A state machine's text, and which functions it calls: `${ask}`, `${worker}`."""
+    """A state machine's text, and the functions that it calls: `${ask}`, `${worker}`."""
 
     text: str
     placeholders: frozenset[str]
 
     @classmethod
     def of(cls, tool: Tool) -> Definition:
-        """Read the tool's definition, and add what it left out: limits, retries, and what no author
-        should have to think of.
+        """Read the tool's definition, and add timeouts, retries, trace context and output limits.
 
-        Raises ValueError, naming the file, for one that could not be deployed, would outlive its
-        tasks, or could not be looked after.
+        Raises ValueError, naming the file, for a definition that cannot be deployed, that would
+        outlive its tasks, or whose tasks could not be reconciled.
         """
         own = tool.definition_file if isinstance(tool, WorkflowTool) else None
         file = own or FUNCTION_TASK
@@ -94,93 +94,99 @@ class Definition:
             raise ValueError(f"{file}: not an Amazon States Language object")
         placeholders = frozenset(_PLACEHOLDER.findall(source))
         _check_placeholders(file, placeholders, tool)
-        _limit(file, definition, tool.ttl)
+        _set_timeout(file, definition, tool.ttl)
         language = definition.get("QueryLanguage", "JSONPath")
-        for state in _states(definition, language, TOGETHER):
-            _complete(file, state)
+        for call in _calls(definition, language, MAX_COMBINED_OUTPUT_BYTES):
+            _complete(file, call)
         if own is None:
             definition["States"]["Run"]["TimeoutSeconds"] = math.ceil(tool.timeout.total_seconds())
         return cls(json.dumps(definition), placeholders)
 
 
 def worker_timeout(tool: Tool) -> int:
-    """Seconds. The state's timeout comes first, so that a tool that runs over its time is named."""
+    """Seconds. The state's timeout comes first, because its error names the timeout."""
     return math.ceil(min(tool.timeout + timedelta(seconds=5), MAX_LAMBDA_TIMEOUT).total_seconds())
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _Call:
     """A state that calls `${worker}` or `${ask}`."""
 
     name: str
     state: dict[str, Any]
-    called: str
+    function: str
+    """`ask` or `worker`."""
     event: dict[str, Any] | None
-    """What it hands to the function, where that is written as an object."""
+    """What the function is called with, where that is written as an object."""
     jsonata: bool
-    room: int | None
-    """Bytes that its output may have, where that is less than usual."""
+    max_output_bytes: int | None
+    """Where the output may be smaller than by default."""
 
 
-def _states(machine: dict[str, Any], language: str, share: int) -> Iterator[_State]:
-    """The states that call a function of the deployment, those within other states included.
+def _calls(machine: dict[str, Any], language: str, combined_bytes: int) -> Iterator[_Call]:
+    """The states that call a function of the stack, those within other states included.
 
-    `share` is what the outputs of the machine's states may have, put together by what is around it.
+    `combined_bytes` is what the outputs of the machine's states may have together, because a
+    Parallel or a Map around the machine combines them.
     """
     for name, state in machine.get("States", {}).items():
         if not isinstance(state, dict):
             continue
         jsonata = state.get("QueryLanguage", language) == "JSONata"
-        called, event = _call(state, jsonata)
-        if called is not None:
-            room = max(LEAST_ROOM, share) if share < _USUAL_ROOM[called] else None
-            yield _State(name, state, called, event, jsonata, room)
+        function, event = _called(state, jsonata)
+        if function is not None:
+            combined = combined_bytes < _DEFAULT_OUTPUT_BYTES[function]
+            limit = max(MIN_OUTPUT_BYTES, combined_bytes) if combined else None
+            yield _Call(name, state, function, event, jsonata, limit)
         branches = state.get("Branches", ())
-        within = [(branch, share // len(branches)) for branch in branches]
-        # A Map of JSONPath may still call it Iterator.
-        within += [(state.get(key), min(MAP_ROOM, share)) for key in ("ItemProcessor", "Iterator")]
-        for nested, part in within:
-            if isinstance(nested, dict):
-                yield from _states(nested, language, part)
+        nested = [(branch, combined_bytes // len(branches)) for branch in branches]
+        # A Map in JSONPath may still call its processor Iterator.
+        iteration_bytes = min(MAX_MAP_OUTPUT_BYTES, combined_bytes)
+        nested += [(state.get(key), iteration_bytes) for key in ("ItemProcessor", "Iterator")]
+        for inner, inner_bytes in nested:
+            if isinstance(inner, dict):
+                yield from _calls(inner, language, inner_bytes)
 
 
-def _call(state: dict[str, Any], jsonata: bool) -> tuple[str | None, dict[str, Any] | None]:
-    """Which function a state calls, and with what."""
+def _called(state: dict[str, Any], jsonata: bool) -> tuple[str | None, dict[str, Any] | None]:
+    """The function that a state calls, and with what."""
     if state.get("Type") != "Task":
         return None, None
     event = state.get("Arguments" if jsonata else "Parameters")
-    called = _FUNCTIONS.get(str(state.get("Resource")))
-    if called is None and isinstance(event, dict):
-        called, event = _FUNCTIONS.get(str(event.get("FunctionName"))), event.get("Payload")
-    return called, event if isinstance(event, dict) else None
+    function = _FUNCTIONS.get(str(state.get("Resource")))
+    if function is None and isinstance(event, dict):
+        function, event = _FUNCTIONS.get(str(event.get("FunctionName"))), event.get("Payload")
+    return function, event if isinstance(event, dict) else None
 
 
-def _complete(file: Path, state: _State) -> None:
-    """Add what a call needs: retries, the client's trace context, and how much it may return.
+def _complete(file: Path, call: _Call) -> None:
+    """Add retries, the client's trace context, and how large the output may be.
 
-    Where a state is written in JSONPath, no trace: a path that finds nothing ends the execution.
-    And nothing at all is added to an event that is one expression, or the state's input as it is.
+    A state in JSONPath gets no trace context: a path that finds nothing ends the execution. An
+    event that is one expression, or the state's input as it is, gets nothing at all.
     """
-    _retry(state.state, (*RETRIED, *ASKED_AGAIN) if state.called == ASK else RETRIED)
-    heartbeats = {"HeartbeatSeconds", "HeartbeatSecondsPath"} & set(state.state)
-    if state.called == ASK and heartbeats:
+    asks = call.function == ASK
+    _add_retry(
+        call.state, (*TRANSIENT_ERRORS, *UNKNOWN_OUTCOME_ERRORS) if asks else TRANSIENT_ERRORS
+    )
+    if asks and {"HeartbeatSeconds", "HeartbeatSecondsPath"} & set(call.state):
         raise ValueError(
-            f"{file}: {state.name}: a state that asks cannot have HeartbeatSeconds: the server "
+            f"{file}: {call.name}: a state that asks cannot have HeartbeatSeconds: the server "
             "sends heartbeats to see whether the state still waits; give it TimeoutSeconds"
         )
-    if state.event is None:
+    if call.event is None:
         return
-    if state.called == WORKER and state.jsonata:
-        state.event.setdefault("trace", TRACE)
-    if state.room is not None and "room.$" not in state.event:
-        state.event.setdefault("room", state.room)
+    if call.function == WORKER and call.jsonata:
+        call.event.setdefault("trace", TRACE_EXPRESSION)
+    if call.max_output_bytes is not None and "room.$" not in call.event:
+        call.event.setdefault("room", call.max_output_bytes)
 
 
-def _retry(state: dict[str, Any], errors: Sequence[str]) -> None:
-    """Have the state tried again for those of the errors that its author says nothing of.
+def _add_retry(state: dict[str, Any], errors: Sequence[str]) -> None:
+    """Retry a state for those of the errors that no retrier of its author names.
 
-    The first retrier that names an error is the one that counts. An empty list is an author's way
-    to say that nothing is to be tried again.
+    Step Functions uses the first retrier that names an error. An empty list is an author's way to
+    say that nothing is retried.
     """
     own = state.get("Retry")
     if own is None:
@@ -203,9 +209,9 @@ def _check_placeholders(file: Path, placeholders: frozenset[str], tool: Tool) ->
         raise ValueError(f"{file}: ${{{WORKER}}} runs steps, and {tool.name} declares none")
 
 
-def _limit(file: Path, definition: dict[str, Any], ttl: timedelta) -> None:
-    """An execution must not outlive its task."""
-    longest = max(1, int(min(ttl, ONE_YEAR).total_seconds()))
+def _set_timeout(file: Path, definition: dict[str, Any], ttl: timedelta) -> None:
+    """Give the execution a timeout that its task outlives."""
+    longest = max(1, int(min(ttl, MAX_EXECUTION_TIME).total_seconds()))
     timeout = definition.setdefault("TimeoutSeconds", longest)
     if not isinstance(timeout, int) or timeout > longest:
         raise ValueError(

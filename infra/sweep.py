@@ -1,43 +1,45 @@
-"""What looks after tasks about which nobody hears anything."""
+"""The sweeper: reconciles, every minute, the tasks whose time has come."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from aws_cdk import Duration, Stack
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
+from mcp_tasks import environment
+
+from .alarms import alarm_for_missing_invocations, alarm_for_reconcile_delay
 from .cdk_nag_findings import acknowledge
 from .dead_letter_queue import DeadLetterQueue
 from .function_code import FunctionCode
 from .grants import allow, allow_executions
 from .payloads_bucket import PayloadsBucket
-from .table import TasksTable
+from .tables import TasksTable
 from .tool_workflows import ToolWorkflows
 
-EVERY: Final = Duration.minutes(1)
+INTERVAL: Final = Duration.minutes(1)
 TIMEOUT: Final = Duration.seconds(120)
-SCHEDULE_TRIES: Final = 5
-TRIES_FOR: Final = Duration.minutes(10)
-"""How long one run is tried for, by EventBridge Scheduler and by Lambda, which choose when. Longer
-than Lambda's three attempts take; not much longer, for there are other runs by then."""
-IDLE: Final = 5
-"""Minutes without a run, until the alarm. Of runs that fail, the dead-letter queue rings."""
-LATE: Final = Duration.hours(6)
-"""How long the first of all tasks may have been due, until the alarm. A task that does nothing but
-wait is due once an hour; where there are more of them than looks, they are looked at later."""
+SCHEDULE_RETRIES: Final = 5
+MAX_EVENT_AGE: Final = Duration.minutes(10)
+"""How long EventBridge Scheduler and Lambda retry one run. It is longer than Lambda's three
+attempts take, and not much longer: the next runs do the same work."""
+ALARM_MINUTES: Final = 5
+"""Minutes without a run, until the alarm. Failed runs are in the dead-letter queue instead."""
+ALARM_DELAY: Final = Duration.hours(6)
+"""How late a task may be reconciled, until the alarm. A task that waits is reconciled once an hour;
+when there are more of them than the sweeper can reconcile, each waits longer."""
 
 
 class SweepFunction(Construct):
-    """A schedule and the function that it calls, every minute.
+    """A schedule, the function that it calls, a dead-letter queue, and two alarms.
 
-    Runs may overlap, or be left out: each does what is due then, and claims every row before it
-    touches it. A run that failed needs no other, therefore; it is in the dead-letter queue so that
-    somebody hears of it.
+    Runs may overlap or be skipped: a run takes the tasks whose time has come, and claims each row
+    before it reconciles it. A failed run does not need to be repeated; it is kept in the
+    dead-letter queue for its alarm.
     """
 
     def __init__(
@@ -53,56 +55,71 @@ class SweepFunction(Construct):
         function = code.function(
             self,
             "sweep",
-            description="Looks after tasks of which nothing was heard",
+            description="Reconciles tasks with their executions",
             environment={
-                "TASKS_TABLE": table.name,
-                "PAYLOADS_BUCKET": payloads.name,
+                environment.TASKS_TABLE: table.name,
+                environment.PAYLOADS_BUCKET: payloads.name,
                 "POWERTOOLS_METRICS_NAMESPACE": Stack.of(self).stack_name,
             },
             timeout=TIMEOUT,
             memory_mb=1024,  # it may do what `finish` does
         )
-        table.allow_finding_due(function)
-        table.grant(function, "dynamodb:GetItem", "dynamodb:UpdateItem")
-        # For a start that never happened, and for answers that were stored and never arrived.
-        allow(
-            function,
-            ["states:StartExecution", "states:SendTaskSuccess", "states:SendTaskHeartbeat"],
-            workflows.state_machines,
-        )
-        allow_executions(
-            function, ["states:DescribeExecution", "states:StopExecution"], workflows.executions
-        )
+        _allow_reconciling(function, table, payloads, workflows)
         code.encryption.allow_reading_executions(function, workflows.own)
-        payloads.allow(function, ["s3:GetObject", "s3:PutObject"], "")
-        failed = DeadLetterQueue(
+        dead_letters = DeadLetterQueue(
             self,
-            "Failed",
+            "DeadLetterQueue",
             code.encryption,
             "The sweeper could not be called, or failed three times in a row",
         )
         acknowledge(
-            failed, "AwsSolutions-SQS3", "A dead-letter queue itself, of a schedule and a function"
+            dead_letters, "AwsSolutions-SQS3", "The dead-letter queue of a schedule and a function"
         )
-        failed.keep_failed_calls(self, function, TRIES_FOR)
-        self._schedule(function, failed)
+        dead_letters.keep_failed_calls(self, function, MAX_EVENT_AGE)
+        group = scheduler.CfnScheduleGroup(self, "ScheduleGroup")
+        self._schedule(function, group, dead_letters)
         self._alarms(function)
 
-    def _schedule(self, function: lambda_.Function, failed: DeadLetterQueue) -> None:
-        # Only schedules of a group of the stack's own may use the role (EventBridge Scheduler user
-        # guide, "Confused deputy prevention").
-        group = scheduler.CfnScheduleGroup(self, "Schedules")
+    def _schedule(
+        self,
+        function: lambda_.Function,
+        group: scheduler.CfnScheduleGroup,
+        dead_letters: DeadLetterQueue,
+    ) -> None:
+        schedule = scheduler.CfnSchedule
+        schedule(
+            self,
+            "Schedule",
+            description="Calls the sweeper",
+            group_name=group.ref,
+            schedule_expression=f"rate({INTERVAL.to_minutes():.0f} minute)",
+            flexible_time_window=schedule.FlexibleTimeWindowProperty(mode="OFF"),
+            target=schedule.TargetProperty(
+                arn=function.function_arn,
+                role_arn=self._schedule_role(function, group, dead_letters).role_arn,
+                retry_policy=schedule.RetryPolicyProperty(
+                    maximum_retry_attempts=SCHEDULE_RETRIES,
+                    maximum_event_age_in_seconds=MAX_EVENT_AGE.to_seconds(),
+                ),
+                dead_letter_config=schedule.DeadLetterConfigProperty(arn=dead_letters.queue_arn),
+            ),
+        )
+
+    def _schedule_role(
+        self,
+        function: lambda_.Function,
+        group: scheduler.CfnScheduleGroup,
+        dead_letters: DeadLetterQueue,
+    ) -> iam.Role:
+        """A role that only schedules of the group may use (EventBridge Scheduler user guide,
+        "Confused deputy prevention"), to call the function and to send to its dead-letter queue.
+        """
+        source = {"aws:SourceAccount": Stack.of(self).account, "aws:SourceArn": group.attr_arn}
         role = iam.Role(
             self,
             "ScheduleRole",
             assumed_by=iam.ServicePrincipal(
-                "scheduler.amazonaws.com",
-                conditions={
-                    "StringEquals": {
-                        "aws:SourceAccount": Stack.of(self).account,
-                        "aws:SourceArn": group.attr_arn,
-                    }
-                },
+                "scheduler.amazonaws.com", conditions={"StringEquals": source}
             ),
         )
         role.add_to_policy(
@@ -110,56 +127,41 @@ class SweepFunction(Construct):
                 actions=["lambda:InvokeFunction"], resources=[function.function_arn]
             )
         )
-        # Scheduler sends with this role, too, and uses the queue's key with it.
-        failed.allow_sending(role)
-        scheduler.CfnSchedule(
-            self,
-            "Schedule",
-            description="Calls the sweeper",
-            group_name=group.ref,
-            schedule_expression=f"rate({EVERY.to_minutes():.0f} minute)",
-            flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
-            target=scheduler.CfnSchedule.TargetProperty(
-                arn=function.function_arn,
-                role_arn=role.role_arn,
-                retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(
-                    maximum_retry_attempts=SCHEDULE_TRIES,
-                    maximum_event_age_in_seconds=TRIES_FOR.to_seconds(),
-                ),
-                dead_letter_config=scheduler.CfnSchedule.DeadLetterConfigProperty(
-                    arn=failed.queue_arn
-                ),
-            ),
-        )
+        dead_letters.allow_sending(role)
+        return role
 
     def _alarms(self, function: lambda_.Function) -> None:
-        """Nothing failed, and yet nothing is done: a schedule that is gone or off, for instance.
-        Or it is done, and too slowly.
-        """
-        calls = function.metric_invocations(period=Duration.minutes(1), statistic="Sum")
-        calls.create_alarm(
+        """For a schedule that is gone or disabled, and for a sweeper that is too slow."""
+        alarm_for_missing_invocations(
             self,
-            "Idle",
-            alarm_description=f"The sweeper has not been called for {IDLE} minutes",
-            threshold=1,
-            comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
-            evaluation_periods=IDLE,
-            # Lambda tells nothing of a function that nobody calls.
-            treat_missing_data=cloudwatch.TreatMissingData.BREACHING,
+            function,
+            ALARM_MINUTES,
+            f"The sweeper has not been called for {ALARM_MINUTES} minutes",
         )
-        late = cloudwatch.Metric(
-            namespace=Stack.of(self).stack_name,
-            metric_name="Late",
-            dimensions_map={"service": "sweep"},
-            period=Duration.minutes(5),
-            statistic="Maximum",
-        )
-        late.create_alarm(
+        alarm_for_reconcile_delay(
             self,
-            "Late",
-            alarm_description=f"A task has been due for {LATE.to_hours():.0f} hours: there are too "
-            "many for the sweeper, or it cannot reach Step Functions",
-            threshold=LATE.to_seconds(),
-            evaluation_periods=1,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+            "sweep",
+            ALARM_DELAY,
+            f"A task is reconciled more than {ALARM_DELAY.to_hours():.0f} hours late: the sweeper "
+            "has too many tasks, or cannot reach Step Functions",
         )
+
+
+def _allow_reconciling(
+    function: lambda_.Function,
+    table: TasksTable,
+    payloads: PayloadsBucket,
+    workflows: ToolWorkflows,
+) -> None:
+    """Allow to start what never started, to send answers that never arrived, to stop, to end."""
+    table.allow_query_of_reconcile_schedule(function)
+    table.grant(function, "dynamodb:GetItem", "dynamodb:UpdateItem")
+    allow(
+        function,
+        ["states:StartExecution", "states:SendTaskSuccess", "states:SendTaskHeartbeat"],
+        workflows.state_machines,
+    )
+    allow_executions(
+        function, ["states:DescribeExecution", "states:StopExecution"], workflows.executions
+    )
+    payloads.allow(function, ["s3:GetObject", "s3:PutObject"], "")

@@ -1,11 +1,13 @@
 """A state machine, its role and its worker for every tool that runs as a task.
 
-Adding a file or a folder to the tools folder is all it takes: `Catalogue.discover` finds it, and
-this construct builds what it needs. A state machine that exists already needs nothing.
+A file or a folder in the tools folder is enough: `Catalogue.discover` finds it, and `ToolWorkflows`
+builds what it needs. For a state machine that exists already it builds nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from aws_cdk import ArnFormat, Duration, Stack
@@ -14,6 +16,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
+from mcp_tasks import environment
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.registry.tool import Tool
 from mcp_tasks.registry.workflow_tool import WorkflowTool
@@ -24,50 +27,59 @@ from .function_code import FunctionCode
 from .grants import allow_declared, role_of
 from .payloads_bucket import PayloadsBucket
 from .state_machine_definition import ASK, WORKER, Definition, worker_timeout
-from .table import TasksTable
+from .tables import TasksTable
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowProps:
+    """What the workflows of all tools share."""
+
+    code: FunctionCode
+    table: TasksTable
+    payloads: PayloadsBucket
+    ask: AskFunction
 
 
 class ToolWorkflows(Construct):
-    """The state machines of all tools, those that exist elsewhere included."""
+    """The state machines of all tools, and the names of those that exist elsewhere."""
 
     def __init__(
         self,
         scope: Construct,
         construct_id: str,
-        code: FunctionCode,
-        table: TasksTable,
-        payloads: PayloadsBucket,
-        ask: AskFunction,
+        props: WorkflowProps,
         catalogue: Catalogue,
         cell: str,
     ) -> None:
         super().__init__(scope, construct_id)
         self.execution_prefix = f"{cell}-"
-        self._foreign = [
-            e.state_machine_arn for e in catalogue.tools.values() if e.state_machine_arn
-        ]
+        """The beginning of the names of executions that are tasks of this cell."""
+        tools = catalogue.tools.values()
+        self._foreign = [tool.state_machine_arn for tool in tools if tool.state_machine_arn]
         self.own: list[str] = []
         """The ARNs of the state machines that are made here."""
-        for entry in catalogue.tools.values():
-            if entry.task_support != "forbidden" and entry.state_machine_arn is None:
-                ToolWorkflow(self, entry.load(), self._name(entry.name), code, table, payloads, ask)
-                self.own.append(self._arn(entry.name))
-        ask.allow_stop(self.executions)
+        for tool in tools:
+            if tool.task_support != "forbidden" and tool.state_machine_arn is None:
+                ToolWorkflow(self, tool.load(), self._name(tool.name), props)
+                self.own.append(self._arn(tool.name))
+        props.ask.allow_stop(self.executions)
 
     @property
     def arn_prefix(self) -> str:
-        """What a tool's name completes to its state machine's ARN."""
+        """The beginning of a state machine's ARN; the tool's name completes it."""
         return self._arn("")
 
     @property
     def state_machines(self) -> list[str]:
-        """The state machines' ARNs."""
+        """The ARNs of all state machines."""
         return [*self.own, *self._foreign]
 
     @property
     def executions(self) -> list[str]:
-        """IAM resources: the executions that are tasks of this cell. Those of all tools that the
-        stack ever had: tasks of one that was removed have to be looked after, and ended.
+        """The executions that are tasks of this cell, as IAM resources.
+
+        They include those of tools that were removed from the stack, whose tasks still have to be
+        reconciled and ended.
         """
         own = [self._arn("*")] if self.own else []
         return [
@@ -77,7 +89,9 @@ class ToolWorkflows(Construct):
 
     @property
     def event_patterns(self) -> list[Any]:
-        """EventBridge matchers of the state machines' ARNs; a pattern has 2048 characters."""
+        """EventBridge matchers of the state machines' ARNs. One prefix stands for all of the
+        stack's own, because an event pattern has at most 2048 characters.
+        """
         return [{"prefix": self.arn_prefix}, *self._foreign]
 
     def _name(self, tool: str) -> str:
@@ -93,37 +107,17 @@ class ToolWorkflows(Construct):
 
 
 class ToolWorkflow(Construct):
-    """One tool's state machine, which may call its own worker, and `ask`, if it does."""
+    """One tool's state machine, which may call the tool's worker and `ask` if it names them."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        tool: Tool,
-        name: str,
-        code: FunctionCode,
-        table: TasksTable,
-        payloads: PayloadsBucket,
-        ask: AskFunction,
-    ) -> None:
+    def __init__(self, scope: Construct, tool: Tool, name: str, props: WorkflowProps) -> None:
         super().__init__(scope, tool.name)
         definition = Definition.of(tool)
-        functions = {}
+        arns = {}
         if ASK in definition.placeholders:
-            functions[ASK] = ask.function
+            arns[ASK] = props.ask.function.function_arn
         if WORKER in definition.placeholders:
-            functions[WORKER] = self._worker(tool, code, table, payloads)
-        arns = {name: function.function_arn for name, function in functions.items()}
-        role = iam.Role(
-            self, "StateMachineRole", assumed_by=iam.ServicePrincipal("states.amazonaws.com")
-        )
-        if arns:
-            role.add_to_policy(
-                iam.PolicyStatement(
-                    actions=["lambda:InvokeFunction"], resources=list(arns.values())
-                )
-            )
-        if isinstance(tool, WorkflowTool):
-            allow_declared(role, tool.name, tool.state_permissions)
+            arns[WORKER] = self._worker(tool, props).function_arn
+        key = props.code.encryption.key
         state_machine = sfn.StateMachine(
             self,
             "StateMachine",
@@ -131,9 +125,9 @@ class ToolWorkflow(Construct):
             state_machine_type=sfn.StateMachineType.STANDARD,
             definition_body=sfn.DefinitionBody.from_string(definition.text),
             definition_substitutions=arns,
-            role=role,
-            encryption_configuration=sfn.CustomerManagedEncryptionConfiguration(code.encryption.key)
-            if code.encryption.key
+            role=self._role(tool, arns),
+            encryption_configuration=sfn.CustomerManagedEncryptionConfiguration(key)
+            if key
             else None,
         )
         acknowledge(
@@ -146,22 +140,34 @@ class ToolWorkflow(Construct):
             state_machine, "AwsSolutions-SF2", "Tracing is a fork's choice; it is charged per trace"
         )
 
-    def _worker(
-        self, tool: Tool, code: FunctionCode, table: TasksTable, payloads: PayloadsBucket
-    ) -> lambda_.Function:
-        worker = code.function(
+    def _role(self, tool: Tool, functions: Mapping[str, str]) -> iam.Role:
+        role = iam.Role(
+            self, "StateMachineRole", assumed_by=iam.ServicePrincipal("states.amazonaws.com")
+        )
+        if functions:
+            role.add_to_policy(
+                iam.PolicyStatement(
+                    actions=["lambda:InvokeFunction"], resources=list(functions.values())
+                )
+            )
+        if isinstance(tool, WorkflowTool):
+            allow_declared(role, tool.name, tool.state_permissions)
+        return role
+
+    def _worker(self, tool: Tool, props: WorkflowProps) -> lambda_.Function:
+        worker = props.code.function(
             Construct(self, "Worker"),
             "worker",
             description=f"Runs the tool {tool.name}",
             environment={
-                "TASKS_TABLE": table.name,
-                "PAYLOADS_BUCKET": payloads.name,
-                "TOOL": tool.name,
+                environment.TASKS_TABLE: props.table.name,
+                environment.PAYLOADS_BUCKET: props.payloads.name,
+                environment.TOOL: tool.name,
             },
             timeout=Duration.seconds(worker_timeout(tool)),
             memory_mb=tool.memory_mb,
         )
-        table.grant(worker, "dynamodb:UpdateItem")
-        payloads.allow(worker, ["s3:GetObject", "s3:PutObject"], f"{tool.name}/")
+        props.table.grant(worker, "dynamodb:UpdateItem")
+        props.payloads.allow(worker, ["s3:GetObject", "s3:PutObject"], f"{tool.name}/")
         allow_declared(role_of(worker), tool.name, tool.permissions)
         return worker

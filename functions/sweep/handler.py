@@ -30,5 +30,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
     """Reconcile tasks; log how many, and publish how late the first of them was."""
     seconds = context.get_remaining_time_in_millis() / 1000 - RESERVED_SECONDS
     swept = sweep(deployment.task_table, deployment.reconciler, now_ms, seconds)
-    metrics.add_metric("Late", MetricUnit.Seconds, swept.late_ms / 1000)
+    metrics.add_metric("ReconcileDelay", MetricUnit.Seconds, swept.late_ms / 1000)
     logger.info("tasks reconciled", **swept.counts)

@@ -10,7 +10,13 @@ from typing import Final
 
 from tests.paths import ROOT
 
-ROOTS: Final = {"functions": "functions", "client": "client", "infra": ".", "local": "."}
+ROOTS: Final = {
+    "functions": "functions",
+    "client": "client",
+    "infra": ".",
+    "local": ".",
+    "operations": ".",
+}
 """Folder -> the folder that its modules' names begin in, as pyproject.toml sets `pythonpath`."""
 SAMPLES: Final = ROOT / "functions" / "tools"
 """The sample tools, which a fork replaces by its own: nothing here looks at them."""
@@ -39,7 +45,7 @@ class Module:
 
 @cache
 def modules() -> tuple[Module, ...]:
-    """All modules of functions/, client/, infra/ and local/, but no sample tool."""
+    """All modules of functions/, client/, infra/, local/ and operations/, but no sample tool."""
     return tuple(
         _module(path, ROOT / base)
         for folder, base in ROOTS.items()

@@ -49,7 +49,7 @@ MAY_IMPORT: Final = {
     "infra": "notifications protocol registry server tasks workflows",
     "mcp_tasks_client": "",
     "local": "mcp_tasks_client",
-    "infra.replay": "infra local",
+    "operations": "infra local",
 }
 """Package -> the packages that it may import, without their `mcp_tasks.`."""
 

@@ -114,9 +114,11 @@ class Hops:
         ):
             yield f"{queue} rings nowhere"
         hops = [
-            k.removesuffix("DeadLetters") for k, v in self._outputs.items() if v == f"<{queue}>"
+            k.removesuffix("DeadLetterQueueUrl")
+            for k, v in self._outputs.items()
+            if v == f"<{queue}>"
         ]
-        ends = [{f"{hop}Function", f"{hop}Queue", *_bus(hop)} for hop in hops]
+        ends = [{f"{hop}FunctionName", f"{hop}QueueUrl", *_bus(hop)} for hop in hops]
         if not any(names & set(self._outputs) for names in ends):
             yield f"{queue} cannot be replayed: the outputs do not say so"
 

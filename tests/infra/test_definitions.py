@@ -15,9 +15,9 @@ from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguagePa
 from pydantic import BaseModel
 
 from infra.state_machine_definition import (
-    LEAST_ROOM,
-    MAP_ROOM,
-    TOGETHER,
+    MAX_COMBINED_OUTPUT_BYTES,
+    MAX_MAP_OUTPUT_BYTES,
+    MIN_OUTPUT_BYTES,
     Definition,
     worker_timeout,
 )
@@ -493,14 +493,14 @@ def test_a_step_may_have_heartbeats(tmp_path: Path) -> None:
     ("state", "room"),
     [
         (WORKER, None),
-        (_map(_machine(WORKER)), MAP_ROOM),
-        (_map(_machine(INVOKE)), MAP_ROOM),
+        (_map(_machine(WORKER)), MAX_MAP_OUTPUT_BYTES),
+        (_map(_machine(INVOKE)), MAX_MAP_OUTPUT_BYTES),
         (_parallel(*[_machine(WORKER)] * 3), None),
-        (_parallel(*[_machine(WORKER)] * 4), TOGETHER // 4),
-        (_parallel(*[_machine(WORKER)] * 40), TOGETHER // 40),
-        (_map(_machine(_parallel(*[_machine(WORKER)] * 2))), MAP_ROOM // 2),
-        (_map(_machine(_parallel(*[_machine(WORKER)] * 40))), LEAST_ROOM),
-        (_parallel(*[_machine(_map(_machine(WORKER)))] * 2), MAP_ROOM),
+        (_parallel(*[_machine(WORKER)] * 4), MAX_COMBINED_OUTPUT_BYTES // 4),
+        (_parallel(*[_machine(WORKER)] * 40), MAX_COMBINED_OUTPUT_BYTES // 40),
+        (_map(_machine(_parallel(*[_machine(WORKER)] * 2))), MAX_MAP_OUTPUT_BYTES // 2),
+        (_map(_machine(_parallel(*[_machine(WORKER)] * 40))), MIN_OUTPUT_BYTES),
+        (_parallel(*[_machine(_map(_machine(WORKER)))] * 2), MAX_MAP_OUTPUT_BYTES),
         (_map(_machine({**WORKER, "Arguments": {"step": "one", "room": 7}})), 7),
     ],
     ids=[
@@ -521,10 +521,10 @@ def test_outputs_that_are_put_together_have_room_for_each_other(
     ("state", "room"),
     [
         (ASK, None),
-        (_map(_machine(ASK)), MAP_ROOM),
+        (_map(_machine(ASK)), MAX_MAP_OUTPUT_BYTES),
         (_parallel(*[_machine(ASK)] * 2), None),
-        (_parallel(*[_machine(ASK)] * 3), TOGETHER // 3),
-        (_map(_machine(_parallel(*[_machine(ASK)] * 40))), LEAST_ROOM),
+        (_parallel(*[_machine(ASK)] * 3), MAX_COMBINED_OUTPUT_BYTES // 3),
+        (_map(_machine(_parallel(*[_machine(ASK)] * 40))), MIN_OUTPUT_BYTES),
     ],
     ids=["top", "Map", "2 branches", "3 branches", "40 branches in a Map"],
 )
@@ -543,7 +543,7 @@ def test_a_jsonpath_step_in_a_map_has_its_room_too(tmp_path: Path, key: str) -> 
     """A number is no path that could find nothing."""
     state = {**BY_PATH, "Parameters": {"step": "one"}}
     ((_, found),) = _tasks(_deployed(tmp_path, _machine(_map(_machine(state), key))))
-    assert found["Parameters"] == {"step": "one", "room": MAP_ROOM}
+    assert found["Parameters"] == {"step": "one", "room": MAX_MAP_OUTPUT_BYTES}
 
 
 @pytest.mark.parametrize(
@@ -563,7 +563,12 @@ def test_a_room_is_room_for_a_pointer() -> None:
     owner = payload_prefix("t" * 64, f"{'c' * 16}-{'0' * 32}")
     pointer = PayloadPointer(f"{owner}/{'f' * 32}", MAX_OBJECT_BYTES, MAX_OBJECT_BYTES).as_json()
     assert (
-        json_size(pointer) < LEAST_ROOM < MAP_ROOM < MAX_STEP_OUTPUT_BYTES < TOGETHER < 256 * 1024
+        json_size(pointer)
+        < MIN_OUTPUT_BYTES
+        < MAX_MAP_OUTPUT_BYTES
+        < MAX_STEP_OUTPUT_BYTES
+        < MAX_COMBINED_OUTPUT_BYTES
+        < 256 * 1024
     )
 
 

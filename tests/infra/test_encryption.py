@@ -15,7 +15,7 @@ from tests.infra.conftest import GIVEN_KEY
 ACCOUNT = "<AWS::AccountId>"
 REGION = "<AWS::Region>"
 BUS = f"arn:<AWS::Partition>:events:{REGION}:{ACCOUNT}:event-bus/mcp-tasks"
-MACHINES = [state_machine(f"mcp-tasks-{name}") for name in ("tally_columns", "estimate_savings")]
+MACHINES = [state_machine(f"mcp-tasks-{name}") for name in ("estimate_savings", "tally_columns")]
 TABLES = {"kms:Decrypt", "kms:DescribeKey"}
 SENDING = {"kms:Decrypt", "kms:GenerateDataKey"}
 
@@ -77,7 +77,7 @@ USES: dict[str, Grants] = {
         via("secretsmanager"): {"kms:Decrypt"},
         context_of(*MACHINES): {"kms:Decrypt"},
     },
-    "Listens/Role": {via("dynamodb"): TABLES, via("s3"): SENDING},
+    "SubscriptionsApi/Role": {via("dynamodb"): TABLES, via("s3"): SENDING},
     "Ask/Role": {via("dynamodb"): TABLES},
     "Finish/Role": {
         via("dynamodb"): TABLES,
@@ -230,7 +230,7 @@ def test_the_key_opens_nothing_to_rules_of_others(
     """Told of a queue's key, the CDK would name the account in place of the rule."""
     kind = "AWS::SQS::QueuePolicy"
     found = with_own_key.resources(kind)
-    found.pop("Events/Undecrypted/Policy")
+    found.pop("Events/DeadLetterQueue/Policy")
     assert found == behind_a_domain.resources(kind)
 
 
@@ -239,15 +239,15 @@ def test_the_bus_keeps_what_it_cannot_decrypt_and_only_it_may_send_there(
 ) -> None:
     """EventBridge user guide, "Using dead-letter queues to capture encrypted event errors"."""
     bus = with_own_key.resources("AWS::Events::EventBus")["Events/Bus"]
-    assert bus["DeadLetterConfig"] == {"Arn": "<Events/Undecrypted.Arn>"}
-    policy = with_own_key.resources("AWS::SQS::QueuePolicy")["Events/Undecrypted/Policy"]
+    assert bus["DeadLetterConfig"] == {"Arn": "<Events/DeadLetterQueue.Arn>"}
+    policy = with_own_key.resources("AWS::SQS::QueuePolicy")["Events/DeadLetterQueue/Policy"]
     _, allow = policy["PolicyDocument"]["Statement"]
     assert allow == {
         "Action": "sqs:SendMessage",
         "Condition": {"ArnEquals": {"aws:SourceArn": BUS}},
         "Effect": "Allow",
         "Principal": {"Service": "events.amazonaws.com"},
-        "Resource": "<Events/Undecrypted.Arn>",
+        "Resource": "<Events/DeadLetterQueue.Arn>",
     }
 
 

@@ -12,12 +12,12 @@ from tests.infra.hops import Hops
 from tests.infra.test_roles import EVERY_KIND
 
 GONE: Final = object()
-STREAM, QUEUE = "Publish/Changes", "Deliver/Function/Queue"
+STREAM, QUEUE = "Publish/TaskChanges", "Deliver/Function/Queue"
 HOPS = [
     "Deliver/Function/Queue",
     "Deliver/TaskChanged",
     "Finish/ExecutionEnded",
-    "Publish/Changes",
+    "Publish/TaskChanges",
     "Sweep/Schedule",
     "calls of Finish/Function",
     "calls of Sweep/Function",
@@ -81,11 +81,15 @@ def _changed(assembly: Assembly, path: str, *edits: tuple[str, Any]) -> Assembly
         ("Finish/OnFailure", ("FunctionName", "another"), "no MaximumRetryAttempts"),
         ("Sweep/OnFailure", ("FunctionName", "another"), "no MaximumRetryAttempts"),
         ("Events/Bus", ("DeadLetterConfig", GONE), "what fails is forgotten"),
-        ("Publish/Unpublished", ("MessageRetentionPeriod", GONE), "does not keep messages"),
-        ("Sweep/Failed/Alarm", ("Threshold", 2), "Sweep/Failed rings nowhere"),
-        ("Publish/Unpublished/Alarm", ("Dimensions", []), "Publish/Unpublished rings nowhere"),
-        ("Publish/Unpublished/Alarm", ("MetricName", "NumberOfMessagesSent"), "rings nowhere"),
-        ("Publish/Unpublished/Alarm", ("ComparisonOperator", "LessThanThreshold"), "rings nowhere"),
+        ("Publish/DeadLetterQueue", ("MessageRetentionPeriod", GONE), "does not keep messages"),
+        ("Sweep/DeadLetterMessages", ("Threshold", 2), "Sweep/DeadLetterQueue rings nowhere"),
+        ("Publish/DeadLetterMessages", ("Dimensions", []), "Publish/DeadLetterQueue rings nowhere"),
+        ("Publish/DeadLetterMessages", ("MetricName", "NumberOfMessagesSent"), "rings nowhere"),
+        (
+            "Publish/DeadLetterMessages",
+            ("ComparisonOperator", "LessThanThreshold"),
+            "rings nowhere",
+        ),
     ],
 )
 def test_a_hop_without_its_net_is_named(
@@ -98,16 +102,18 @@ def test_a_hop_without_its_net_is_named(
         assert any(fault in found for found in faults), faults
 
 
-@pytest.mark.parametrize("output", ["PublishDeadLetters", "PublishFunction", "DeliverQueue"])
+@pytest.mark.parametrize(
+    "output", ["PublishDeadLetterQueueUrl", "PublishFunctionName", "DeliverQueueUrl"]
+)
 def test_a_hop_that_cannot_be_replayed_is_named(on_aws: Assembly, output: str) -> None:
-    changed = _changed(on_aws, "Publish/Unpublished")
+    changed = _changed(on_aws, "Publish/DeadLetterQueue")
     del changed.template["Outputs"][output]
     assert any("cannot be replayed" in fault for fault in Hops(changed).faults)
 
 
 @pytest.mark.parametrize("kind", ["AWS::SNS::Subscription", "AWS::Pipes::Pipe"])
 def test_a_hop_of_a_new_kind_is_named(on_aws: Assembly, kind: str) -> None:
-    changed = _changed(on_aws, "Publish/Unpublished")
+    changed = _changed(on_aws, "Publish/DeadLetterQueue")
     metadata = {"aws:cdk:path": "mcp-tasks/New"}
     changed.template["Resources"]["New"] = {"Type": kind, "Properties": {}, "Metadata": metadata}
     assert Hops(changed).faults == [f"New: a hop of a kind that this test does not know: {kind}"]

@@ -34,7 +34,7 @@ def test_publish_reads_the_table_s_stream_and_loses_nothing(on_aws: Assembly) ->
         "BisectBatchOnFunctionError": True,
         "MaximumRetryAttempts": -1,
         "MaximumRecordAgeInSeconds": 3600,
-        "DestinationConfig": {"OnFailure": {"Destination": "<Publish/Unpublished.Arn>"}},
+        "DestinationConfig": {"OnFailure": {"Destination": "<Publish/DeadLetterQueue.Arn>"}},
     }
 
 
@@ -58,7 +58,7 @@ def test_every_change_goes_into_a_queue(on_aws: Assembly) -> None:
     del target["Id"]
     assert target == {
         "Arn": "<Deliver/Queue.Arn>",
-        "DeadLetterConfig": {"Arn": "<Deliver/Undelivered.Arn>"},
+        "DeadLetterConfig": {"Arn": "<Deliver/DeadLetterQueue.Arn>"},
         "RetryPolicy": {"MaximumEventAgeInSeconds": DAY, "MaximumRetryAttempts": 185},
     }
 
@@ -66,7 +66,7 @@ def test_every_change_goes_into_a_queue(on_aws: Assembly) -> None:
 def test_the_queue_keeps_a_change_through_eight_hours_of_failures(on_aws: Assembly) -> None:
     queue = on_aws.resources("AWS::SQS::Queue")["Deliver/Queue"]
     redrive = queue["RedrivePolicy"]
-    assert redrive["deadLetterTargetArn"] == "<Deliver/Undelivered.Arn>"
+    assert redrive["deadLetterTargetArn"] == "<Deliver/DeadLetterQueue.Arn>"
     assert redrive["maxReceiveCount"] * queue["VisibilityTimeout"] > 8 * 3600
     assert queue["MessageRetentionPeriod"] == DAY
 
@@ -95,19 +95,18 @@ def test_nothing_else_calls_a_function(fork: Assembly) -> None:
     }
 
 
-DEAD_LETTERS = [
-    "Finish/Undelivered",
-    "Publish/Unpublished",
-    "Deliver/Undelivered",
-    "Sweep/Failed",
-]
+SOURCES = ["Finish", "Publish", "Deliver", "Sweep"]
+"""The constructs that have a dead-letter queue."""
 
 
-@pytest.mark.parametrize("queue", DEAD_LETTERS)
-def test_what_was_given_up_on_is_kept_for_two_weeks_and_rings(on_aws: Assembly, queue: str) -> None:
+@pytest.mark.parametrize("source", SOURCES)
+def test_what_was_given_up_on_is_kept_for_two_weeks_and_rings(
+    on_aws: Assembly, source: str
+) -> None:
+    queue = f"{source}/DeadLetterQueue"
     properties = on_aws.resources("AWS::SQS::Queue")[queue]
     assert properties["MessageRetentionPeriod"] == 14 * DAY, "SQS's longest"
-    alarm = on_aws.resources("AWS::CloudWatch::Alarm")[f"{queue}/Alarm"]
+    alarm = on_aws.resources("AWS::CloudWatch::Alarm")[f"{source}/DeadLetterMessages"]
     assert (alarm["Namespace"], alarm["MetricName"]) == (
         "AWS/SQS",
         "ApproximateNumberOfMessagesVisible",
@@ -121,7 +120,7 @@ def test_what_was_given_up_on_is_kept_for_two_weeks_and_rings(on_aws: Assembly, 
 
 
 def test_changes_that_are_published_late_ring(on_aws: Assembly) -> None:
-    alarm = on_aws.resources("AWS::CloudWatch::Alarm")["Publish/Late"]
+    alarm = on_aws.resources("AWS::CloudWatch::Alarm")["Publish/IteratorAge"]
     assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "IteratorAge")
     assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": "<Publish/Function>"}]
     assert (alarm["Statistic"], alarm["Period"], alarm["EvaluationPeriods"]) == ("Maximum", 60, 1)
@@ -130,7 +129,7 @@ def test_changes_that_are_published_late_ring(on_aws: Assembly) -> None:
 
 def test_changes_that_are_delivered_late_ring(on_aws: Assembly) -> None:
     """Long before they were received so often that they are in the dead-letter queue."""
-    alarm = on_aws.resources("AWS::CloudWatch::Alarm")["Deliver/Late"]
+    alarm = on_aws.resources("AWS::CloudWatch::Alarm")["Deliver/AgeOfOldestMessage"]
     assert (alarm["Namespace"], alarm["MetricName"]) == (
         "AWS/SQS",
         "ApproximateAgeOfOldestMessage",
@@ -144,11 +143,17 @@ def test_an_alarm_is_quiet_when_nothing_happens_and_tells_nobody_by_itself(
     on_aws: Assembly,
 ) -> None:
     alarms = on_aws.resources("AWS::CloudWatch::Alarm")
-    of_queues = [f"{queue}/Alarm" for queue in DEAD_LETTERS]
-    assert set(alarms) == {"Publish/Late", "Deliver/Late", "Sweep/Idle", "Sweep/Late", *of_queues}
+    of_queues = [f"{source}/DeadLetterMessages" for source in SOURCES]
+    assert set(alarms) == {
+        "Publish/IteratorAge",
+        "Deliver/AgeOfOldestMessage",
+        "Sweep/NotInvoked",
+        "Sweep/ReconcileDelay",
+        *of_queues,
+    }
     for path, alarm in alarms.items():
         # Silence is good news, except from what is called every minute.
-        silence = "breaching" if path == "Sweep/Idle" else "notBreaching"
+        silence = "breaching" if path == "Sweep/NotInvoked" else "notBreaching"
         assert alarm["TreatMissingData"] == silence, path
         assert alarm["AlarmDescription"], path
         assert "AlarmActions" not in alarm, path
@@ -156,5 +161,5 @@ def test_an_alarm_is_quiet_when_nothing_happens_and_tells_nobody_by_itself(
 
 def test_queues_are_encrypted(on_aws: Assembly) -> None:
     queues = on_aws.resources("AWS::SQS::Queue")
-    assert set(queues) == {"Deliver/Queue", *DEAD_LETTERS}
+    assert set(queues) == {"Deliver/Queue", *(f"{source}/DeadLetterQueue" for source in SOURCES)}
     assert all(queue["SqsManagedSseEnabled"] is True for queue in queues.values())

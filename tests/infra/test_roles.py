@@ -28,7 +28,7 @@ BUCKET = "<Payloads/Bucket.Arn>"
 OBJECTS = {"s3:GetObject", "s3:PutObject"}
 LISTED = {"s3:ListBucket"}
 """What S3 asks for to say of a key that it is not there."""
-STATE_KEY = "<Api/StateKey/Secret.Id>"
+STATE_KEY = "<Api/RequestStateKey/Secret.Id>"
 ROWS = {"dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
 MAILBOX = {
     "dynamodb:Query",
@@ -61,18 +61,18 @@ ROLES: dict[str, Grants] = {
     },
     "Sweep/Role": {
         "<Sweep/Logs.Arn>": WRITE_LOGS,
-        "<Tasks/Table.Arn>/index/due": {"dynamodb:Query"},
+        "<Tasks/Table.Arn>/index/reconcile": {"dynamodb:Query"},
         "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         f"{PAYLOADS}*": OBJECTS,
         BUCKET: LISTED,
-        "<Sweep/Failed.Arn>": {"sqs:SendMessage"},
+        "<Sweep/DeadLetterQueue.Arn>": {"sqs:SendMessage"},
         state_machine(WORKFLOW): START_AND_ANSWER,
         state_machine(FUNCTION): START_AND_ANSWER,
         EXECUTIONS: ASK_AND_STOP,
     },
     "Sweep/ScheduleRole": {
         "<Sweep/Function.Arn>": {"lambda:InvokeFunction"},
-        "<Sweep/Failed.Arn>": {"sqs:SendMessage"},
+        "<Sweep/DeadLetterQueue.Arn>": {"sqs:SendMessage"},
     },
     "Publish/Role": {
         "<Publish/Logs.Arn>": WRITE_LOGS,
@@ -83,7 +83,7 @@ ROLES: dict[str, Grants] = {
             "dynamodb:ListStreams",
         },
         "<Events/Bus.Arn>": {"events:PutEvents"},
-        "<Publish/Unpublished.Arn>": {"sqs:SendMessage"},
+        "<Publish/DeadLetterQueue.Arn>": {"sqs:SendMessage"},
     },
     "Deliver/Role": {
         "<Deliver/Logs.Arn>": WRITE_LOGS,
@@ -102,7 +102,7 @@ ROLES: dict[str, Grants] = {
     "Finish/Role": {
         "<Finish/Logs.Arn>": WRITE_LOGS,
         "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
-        "<Finish/Undelivered.Arn>": {"sqs:SendMessage"},
+        "<Finish/DeadLetterQueue.Arn>": {"sqs:SendMessage"},
         f"{PAYLOADS}*": OBJECTS,
         BUCKET: LISTED,
         EXECUTIONS: {"states:DescribeExecution"},
@@ -165,7 +165,7 @@ def test_no_other_resource_lets_anybody_do_anything(
 def test_every_role_is_one_that_these_tests_know(
     assemblies: dict[str, Assembly], name: str
 ) -> None:
-    known = {*ROLES, *AUTHORIZER, "Listens/Role"}
+    known = {*ROLES, *AUTHORIZER, "SubscriptionsApi/Role"}
     tools = re.compile(r"Tools/[^/]+/(StateMachineRole|Worker/Role)")
     roles = set(assemblies[name].grants())
     assert {role for role in roles - known if not tools.fullmatch(role)} == set()
@@ -187,7 +187,7 @@ def test_a_service_may_call_a_function_for_one_resource_of_the_stack_only(
     """Not for any that names the function ("The confused deputy problem", IAM user guide)."""
     for path, permission in assemblies[name].resources("AWS::Lambda::Permission").items():
         assert permission["Action"] == "lambda:InvokeFunction", path
-        assert re.search("<(Api|Listens|Finish)/", permission["SourceArn"]), path
+        assert re.search("<(Api|SubscriptionsApi|Finish)/", permission["SourceArn"]), path
         assert not permission["SourceArn"].endswith("*"), path
 
 
@@ -227,7 +227,7 @@ def test_only_the_stack_s_own_schedules_may_use_the_schedule_s_role(on_aws: Asse
     role = on_aws.resources("AWS::IAM::Role")["Sweep/ScheduleRole"]
     group = {
         "aws:SourceAccount": "<AWS::AccountId>",
-        "aws:SourceArn": "<Sweep/Schedules.Arn>",
+        "aws:SourceArn": "<Sweep/ScheduleGroup.Arn>",
     }
     assert role["AssumeRolePolicyDocument"]["Statement"] == [
         {**assumed_by("scheduler"), "Condition": {"StringEquals": group}}
@@ -266,15 +266,15 @@ def test_only_the_gateway_and_the_rule_may_call_a_function_from_outside(on_aws: 
 @pytest.mark.parametrize(
     ("queue", "rule", "actions"),
     [
-        ("Finish/Undelivered", "Finish/ExecutionEnded", {"sqs:SendMessage"}),
+        ("Finish/DeadLetterQueue", "Finish/ExecutionEnded", {"sqs:SendMessage"}),
         (
             "Deliver/Queue",
             "Deliver/TaskChanged",
             {"sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"},
         ),
-        ("Deliver/Undelivered", "Deliver/TaskChanged", {"sqs:SendMessage"}),
-        ("Publish/Unpublished", None, set()),
-        ("Sweep/Failed", None, set()),
+        ("Deliver/DeadLetterQueue", "Deliver/TaskChanged", {"sqs:SendMessage"}),
+        ("Publish/DeadLetterQueue", None, set()),
+        ("Sweep/DeadLetterQueue", None, set()),
     ],
 )
 def test_a_queue_takes_messages_from_its_rule_over_tls_only(
@@ -315,8 +315,8 @@ def test_a_function_that_only_listens_may_not_run_tools_or_read_the_state_key(
     behind_a_domain: Assembly, on_aws: Assembly
 ) -> None:
     grants = behind_a_domain.grants()
-    assert grants.pop("Listens/Role") == {
-        "<Listens/Logs.Arn>": WRITE_LOGS,
+    assert grants.pop("SubscriptionsApi/Role") == {
+        "<SubscriptionsApi/Logs.Arn>": WRITE_LOGS,
         "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:BatchGetItem"},
         "<Mailboxes/Table.Arn>": MAILBOX,
         "<Callers/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},

@@ -56,20 +56,22 @@ CELLS = [*ONE, *TEN, *TWO]
 def test_what_names_a_task_goes_to_its_cell(method: str, cell: str, rules: list[Route]) -> None:
     route = _first(CELLS, {"mcp-method": method, "mcp-name": f"{cell}-{TASK}"})
     assert route in rules
-    assert not route.listens
+    assert not route.subscriptions
 
 
 @pytest.mark.parametrize(("cell", "rules"), [("c1", ONE), ("c10", TEN), ("c2", TWO)])
-def test_a_listen_goes_to_the_cell_of_the_task_that_it_names(cell: str, rules: list[Route]) -> None:
+def test_a_subscription_goes_to_the_cell_of_the_task_that_it_names(
+    cell: str, rules: list[Route]
+) -> None:
     route = _first(CELLS, {"Mcp-Method": "subscriptions/listen", "Mcp-Name": f"{cell}-{TASK}"})
     assert route in rules
-    assert route.listens
+    assert route.subscriptions
 
 
-def test_a_listen_that_names_no_task_goes_to_the_cell_with_the_lowest_priority() -> None:
+def test_a_subscription_that_names_no_task_goes_to_the_cell_with_the_lowest_priority() -> None:
     route = _first(CELLS, {"Mcp-Method": "subscriptions/listen"})
     assert route in TEN
-    assert route.listens
+    assert route.subscriptions
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_a_listen_that_names_no_task_goes_to_the_cell_with_the_lowest_priority()
 def test_all_else_goes_to_the_cell_with_the_lowest_priority(headers: dict[str, str]) -> None:
     route = _first(CELLS, headers)
     assert route in TEN
-    assert not route.listens
+    assert not route.subscriptions
 
 
 def test_whatever_a_domain_is_asked_for_reaches_an_api_that_serves_its_metadata(
@@ -108,8 +110,10 @@ def test_the_globs_tell_methods_apart_by_their_first_word() -> None:
     """Values must not hold a slash, so the rules cannot have the methods' whole names."""
     assert {"tasks/get", "tools/call", "subscriptions/listen", "server/discover"} <= METHODS
     name = f"c1-{TASK}"
-    streams = {m for m in METHODS if _first(ONE, {"Mcp-Method": m}).listens}
-    by_task = {m for m in METHODS if not _first(ONE, {"Mcp-Method": m, "Mcp-Name": name}).listens}
+    streams = {m for m in METHODS if _first(ONE, {"Mcp-Method": m}).subscriptions}
+    by_task = {
+        m for m in METHODS if not _first(ONE, {"Mcp-Method": m, "Mcp-Name": name}).subscriptions
+    }
     assert streams == {"subscriptions/listen"}
     assert by_task == METHODS - streams
     tasks = {m for m in METHODS if _first(CELLS, {"Mcp-Method": m, "Mcp-Name": name}) in ONE}
@@ -157,19 +161,19 @@ def _deployed(assembly: Assembly) -> dict[str, tuple[int, dict[str, str], str]]:
     return found
 
 
-API, LISTENS = "Api/Gateway/RestApi", "Listens/Gateway/RestApi"
+API, SUBSCRIPTIONS = "Api/Gateway/RestApi", "SubscriptionsApi/Gateway/RestApi"
 
 
-def test_listens_are_routed_to_the_api_that_streams(behind_a_domain: Assembly) -> None:
+def test_subscriptions_are_routed_to_the_api_that_streams(behind_a_domain: Assembly) -> None:
     assert _deployed(behind_a_domain) == {
-        "Routing/Tasks": (7, {"Mcp-Method": "tasks*", "Mcp-Name": "c1-*"}, API),
-        "Routing/OwnListens": (
+        "Routing/CellTasks": (7, {"Mcp-Method": "tasks*", "Mcp-Name": "c1-*"}, API),
+        "Routing/CellSubscriptions": (
             100_007,
             {"Mcp-Method": "subscriptions*", "Mcp-Name": "c1-*"},
-            LISTENS,
+            SUBSCRIPTIONS,
         ),
-        "Routing/Listens": (800_007, {"Mcp-Method": "subscriptions*"}, LISTENS),
-        "Routing/Rest": (900_007, {}, API),
+        "Routing/Subscriptions": (800_007, {"Mcp-Method": "subscriptions*"}, SUBSCRIPTIONS),
+        "Routing/OtherRequests": (900_007, {}, API),
     }
 
 
@@ -194,5 +198,5 @@ def test_a_deployment_behind_a_domain_names_it_as_its_endpoint(
         assert outputs["Endpoint"]["Value"] == "https://mcp.example.com/mcp"
         assert outputs["ApiId"]["Value"] == f"<{API}>"
     outputs = behind_a_domain.readable(behind_a_domain.template["Outputs"])
-    assert outputs["ListensApiId"]["Value"] == f"<{LISTENS}>"
-    assert "ListensApiId" not in second_cell.template["Outputs"]
+    assert outputs["SubscriptionsApiId"]["Value"] == f"<{SUBSCRIPTIONS}>"
+    assert "SubscriptionsApiId" not in second_cell.template["Outputs"]

@@ -166,7 +166,7 @@ def test_an_end_that_cannot_be_delivered_is_kept(on_aws: Assembly) -> None:
     """By EventBridge, when it cannot call the function; by Lambda, when the function fails."""
     (target,) = on_aws.resources("AWS::Events::Rule")["Finish/ExecutionEnded"]["Targets"]
     assert target["Arn"] == "<Finish/Function.Arn>"
-    assert target["DeadLetterConfig"] == {"Arn": "<Finish/Undelivered.Arn>"}
+    assert target["DeadLetterConfig"] == {"Arn": "<Finish/DeadLetterQueue.Arn>"}
     assert target["RetryPolicy"] == {
         "MaximumEventAgeInSeconds": 24 * 3600,
         "MaximumRetryAttempts": 185,
@@ -176,7 +176,7 @@ def test_an_end_that_cannot_be_delivered_is_kept(on_aws: Assembly) -> None:
         "Qualifier": "$LATEST",
         "MaximumRetryAttempts": 2,
         "MaximumEventAgeInSeconds": 6 * 3600,
-        "DestinationConfig": {"OnFailure": {"Destination": "<Finish/Undelivered.Arn>"}},
+        "DestinationConfig": {"OnFailure": {"Destination": "<Finish/DeadLetterQueue.Arn>"}},
     }
 
 
@@ -310,14 +310,14 @@ def test_the_outputs_are_what_a_client_and_an_operator_need(on_aws: Assembly) ->
 def test_the_outputs_say_what_make_replay_takes_from_where_to_where(on_aws: Assembly) -> None:
     outputs = {k: on_aws.readable(v["Value"]) for k, v in on_aws.template["Outputs"].items()}
     ends = {
-        "FinishDeadLetters": "<Finish/Undelivered>",
-        "FinishFunction": "<Finish/Function>",
-        "PublishDeadLetters": "<Publish/Unpublished>",
-        "PublishFunction": "<Publish/Function>",
-        "DeliverDeadLetters": "<Deliver/Undelivered>",
-        "DeliverQueue": "<Deliver/Queue>",
-        "SweepDeadLetters": "<Sweep/Failed>",
-        "SweepFunction": "<Sweep/Function>",
+        "FinishDeadLetterQueueUrl": "<Finish/DeadLetterQueue>",
+        "FinishFunctionName": "<Finish/Function>",
+        "PublishDeadLetterQueueUrl": "<Publish/DeadLetterQueue>",
+        "PublishFunctionName": "<Publish/Function>",
+        "DeliverDeadLetterQueueUrl": "<Deliver/DeadLetterQueue>",
+        "DeliverQueueUrl": "<Deliver/Queue>",
+        "SweepDeadLetterQueueUrl": "<Sweep/DeadLetterQueue>",
+        "SweepFunctionName": "<Sweep/Function>",
     }
     assert {k: v for k, v in outputs.items() if k in ends} == ends
 

@@ -51,18 +51,18 @@ def test_without_a_domain_the_only_api_streams(streaming: Assembly) -> None:
     assert _loops(streaming) == {"Api/Function": "/var/task/api/stream"}
     function = streaming.resources("AWS::Lambda::Function")["Api/Function"]
     assert function["Timeout"] == 900
-    assert "Listens/Function" not in streaming.resources("AWS::Lambda::Function")
+    assert "SubscriptionsApi/Function" not in streaming.resources("AWS::Lambda::Function")
 
 
 def test_behind_a_domain_only_listens_stream(behind_a_domain: Assembly) -> None:
     """All other answers come from a function that need not wait to be paid for."""
     posts = _posts(behind_a_domain)
-    assert set(posts) == {"mcp-tasks", "mcp-tasks-listens"}
+    assert set(posts) == {"mcp-tasks", "mcp-tasks-subscriptions"}
     assert not _is_streaming(posts["mcp-tasks"], "Api/Function")
-    assert _is_streaming(posts["mcp-tasks-listens"], "Listens/Function")
-    assert _loops(behind_a_domain) == {"Listens/Function": "/var/task/api/stream"}
+    assert _is_streaming(posts["mcp-tasks-subscriptions"], "SubscriptionsApi/Function")
+    assert _loops(behind_a_domain) == {"SubscriptionsApi/Function": "/var/task/api/stream"}
     functions = behind_a_domain.resources("AWS::Lambda::Function")
-    api, listens = functions["Api/Function"], functions["Listens/Function"]
+    api, listens = functions["Api/Function"], functions["SubscriptionsApi/Function"]
     assert (listens["Timeout"], listens["MemorySize"]) == (900, 512)
     assert api["Timeout"] == 30
     assert (listens["Handler"], listens["Code"]) == (api["Handler"], api["Code"])
@@ -73,7 +73,7 @@ def test_a_function_for_listens_knows_what_the_api_knows_but_for_running_tools(
 ) -> None:
     functions = behind_a_domain.resources("AWS::Lambda::Function")
     api = functions["Api/Function"]["Environment"]["Variables"]
-    listens = functions["Listens/Function"]["Environment"]["Variables"]
+    listens = functions["SubscriptionsApi/Function"]["Environment"]["Variables"]
     assert api.keys() - listens.keys() == {"STATE_MACHINE_PREFIX", "REQUEST_STATE_KEY_SECRET"}
     assert {name: api[name] for name in listens if name != WRAPPER} == {
         name: value for name, value in listens.items() if name != WRAPPER

@@ -26,13 +26,13 @@ def test_the_sweeper_is_called_every_minute(on_aws: Assembly) -> None:
     schedule = on_aws.resources("AWS::Scheduler::Schedule")["Sweep/Schedule"]
     assert schedule["ScheduleExpression"] == "rate(1 minute)"
     assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
-    assert schedule["GroupName"] == "<Sweep/Schedules>"
+    assert schedule["GroupName"] == "<Sweep/ScheduleGroup>"
     assert "State" not in schedule, "enabled, which is the default"
     assert schedule["Target"] == {
         "Arn": "<Sweep/Function.Arn>",
         "RoleArn": "<Sweep/ScheduleRole.Arn>",
         "RetryPolicy": {"MaximumRetryAttempts": 5, "MaximumEventAgeInSeconds": 600},
-        "DeadLetterConfig": {"Arn": "<Sweep/Failed.Arn>"},
+        "DeadLetterConfig": {"Arn": "<Sweep/DeadLetterQueue.Arn>"},
     }
 
 
@@ -46,7 +46,7 @@ def test_a_run_is_given_up_when_others_have_done_its_work(on_aws: Assembly) -> N
         "Qualifier": "$LATEST",
         "MaximumRetryAttempts": 2,
         "MaximumEventAgeInSeconds": 600,
-        "DestinationConfig": {"OnFailure": {"Destination": "<Sweep/Failed.Arn>"}},
+        "DestinationConfig": {"OnFailure": {"Destination": "<Sweep/DeadLetterQueue.Arn>"}},
     }
     timeout = on_aws.resources("AWS::Lambda::Function")["Sweep/Function"]["Timeout"]
     assert config["MaximumEventAgeInSeconds"] > 2 * timeout + 60 + 120
@@ -54,7 +54,7 @@ def test_a_run_is_given_up_when_others_have_done_its_work(on_aws: Assembly) -> N
 
 def test_a_sweeper_that_nobody_calls_for_five_minutes_rings(on_aws: Assembly) -> None:
     """Of which Lambda has no metric: silence is the sign. Of a run that fails, its queue rings."""
-    alarm = on_aws.resources("AWS::CloudWatch::Alarm")["Sweep/Idle"]
+    alarm = on_aws.resources("AWS::CloudWatch::Alarm")["Sweep/NotInvoked"]
     assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Invocations")
     assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": "<Sweep/Function>"}]
     assert (alarm["Statistic"], alarm["Period"], alarm["EvaluationPeriods"]) == ("Sum", 60, 5)
@@ -64,11 +64,11 @@ def test_a_sweeper_that_nobody_calls_for_five_minutes_rings(on_aws: Assembly) ->
 
 def test_a_sweeper_that_falls_behind_rings(on_aws: Assembly) -> None:
     """By the metric that its log lines are (CloudWatch embedded metric format)."""
-    alarm = on_aws.resources("AWS::CloudWatch::Alarm")["Sweep/Late"]
+    alarm = on_aws.resources("AWS::CloudWatch::Alarm")["Sweep/ReconcileDelay"]
     environment = on_aws.resources("AWS::Lambda::Function")["Sweep/Function"]["Environment"]
     names = environment["Variables"]
     assert alarm["Namespace"] == names["POWERTOOLS_METRICS_NAMESPACE"] == on_aws.stack
-    assert alarm["MetricName"] == "Late"
+    assert alarm["MetricName"] == "ReconcileDelay"
     assert alarm["Dimensions"] == [{"Name": "service", "Value": names["POWERTOOLS_SERVICE_NAME"]}]
     assert (alarm["Statistic"], alarm["Threshold"]) == ("Maximum", 6 * 3600)
     assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"

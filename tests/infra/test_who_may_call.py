@@ -175,7 +175,7 @@ def test_the_choice_is_that_of_the_method_and_of_the_function_behind_it(
         for assembly in (on_aws, open_server, behind_a_domain)
     }
     assert found == {"iam": "AWS_IAM", "none": "NONE", "oauth": "CUSTOM"}
-    assert _variables(behind_a_domain, "Listens")["AUTH"] == "oauth"
+    assert _variables(behind_a_domain, "SubscriptionsApi")["AUTH"] == "oauth"
 
 
 def test_without_oauth_nothing_speaks_of_it(on_aws: Assembly, open_server: Assembly) -> None:
@@ -194,7 +194,7 @@ def test_an_authorizer_is_asked_about_every_request(behind_a_domain: Assembly) -
     `Authorization` header, API Gateway refuses by itself.
     """
     authorizers = behind_a_domain.resources("AWS::ApiGateway::Authorizer")
-    assert set(authorizers) == {"Api/Gateway/Authorizer", "Listens/Gateway/Authorizer"}
+    assert set(authorizers) == {"Api/Gateway/Authorizer", "SubscriptionsApi/Gateway/Authorizer"}
     for authorizer in authorizers.values():
         assert authorizer["Type"] == "REQUEST"
         assert authorizer["AuthorizerResultTtlInSeconds"] == 0
@@ -217,7 +217,9 @@ def test_the_authorizer_s_function_is_told_what_tokens_must_say(
         "SCOPES": " ".join(SCOPES[name]),
         "RESOURCE_METADATA_URL": metadata,
     }
-    for server in {"Api", "Listens"} & {f"{p.partition('/')[0]}" for p in assembly.grants()}:
+    for server in {"Api", "SubscriptionsApi"} & {
+        f"{p.partition('/')[0]}" for p in assembly.grants()
+    }:
         variables = _variables(assembly, server)
         assert variables["SCOPES"] == own["SCOPES"]
         assert variables["RESOURCE_METADATA_URL"] == metadata

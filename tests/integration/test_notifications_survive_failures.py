@@ -39,7 +39,7 @@ def broken(lambda_: Any, name: str) -> Iterator[None]:
 @contextmanager
 def short_visibility_timeout(stack: LocalStack, sqs: Any) -> Iterator[None]:
     """Let the queue deliver a message again after a second instead of half a minute."""
-    url = stack.outputs["DeliverQueue"]
+    url = stack.outputs["DeliverQueueUrl"]
     name = "VisibilityTimeout"
     before = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])["Attributes"][name]
     sqs.set_queue_attributes(QueueUrl=url, Attributes={name: "1"})

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from infra.replay.__main__ import Tally, outputs_of, replay
 from local.deployment import LocalStack
 from local.environment import ROOT
 from local.gateway import Gateway
+from operations.replay.__main__ import QueueReport, outputs_of, replay
 from tests.integration.support.aws import event_source, function_name, listed
 from tests.integration.support.client import Client
 from tests.integration.support.traces import Traces
@@ -31,15 +31,15 @@ class DeadLetters:
 
     def put(self, hop: str, body: Any, attributes: dict[str, Any] | None = None) -> None:
         self._aws("sqs").send_message(
-            QueueUrl=self.outputs[f"{hop}DeadLetters"],
+            QueueUrl=self.outputs[f"{hop}DeadLetterQueueUrl"],
             MessageBody=body if isinstance(body, str) else json.dumps(body),
             MessageAttributes=attributes or {},
         )
 
-    def replay(self, hop: str) -> Tally:
+    def replay(self, hop: str) -> QueueReport:
         """Replay all queues, and return the tally of one."""
         tallies = {tally.queue: tally for tally in replay(self.outputs, self._aws)}
-        return tallies[self.outputs[f"{hop}DeadLetters"].rpartition("/")[2]]
+        return tallies[self.outputs[f"{hop}DeadLetterQueueUrl"].rpartition("/")[2]]
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_changes_that_were_not_delivered_reach_subscribers(
 
 def _give_up_on(count: int, dead_letters: DeadLetters, aws: Any) -> None:
     """Move messages into the dead-letter queue, as SQS does after too many receives."""
-    sqs, queue = aws("sqs"), dead_letters.outputs["DeliverQueue"]
+    sqs, queue = aws("sqs"), dead_letters.outputs["DeliverQueueUrl"]
     deadline = time.monotonic() + 30
     while count:
         assert time.monotonic() < deadline
@@ -209,6 +209,6 @@ def test_messages_about_a_deleted_stream_stay_and_are_reported_as_too_old(
     (letter,) = messages_of("publish")
     dead_letters.put("Publish", letter["Body"])
     tally = dead_letters.replay("Publish")
-    aws("sqs").purge_queue(QueueUrl=dead_letters.outputs["PublishDeadLetters"])
+    aws("sqs").purge_queue(QueueUrl=dead_letters.outputs["PublishDeadLetterQueueUrl"])
     assert (tally.found, tally.left) == (1, 1)
     assert ": too old: " in capsys.readouterr().out

@@ -173,7 +173,7 @@ def address(
         cell, outputs = cells[item[0]], templates[item]["Outputs"]
         apis = {
             outputs["ApiId"]["Value"]["Ref"]: cell.own.url,
-            outputs["ListensApiId"]["Value"]["Ref"]: cell.streaming.url,
+            outputs["SubscriptionsApiId"]["Value"]["Ref"]: cell.streaming.url,
         }
         stages = {api: url.removesuffix("/mcp") for api, url in apis.items()}
         rules += rules_of(templates[item], stages)

@@ -121,10 +121,10 @@ def test_a_sweep_ends_before_its_function_does(
     metric = next(
         json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line
     )
-    assert (metric["Late"], metric["service"]) == ([61.5], "test")
+    assert (metric["ReconcileDelay"], metric["service"]) == ([61.5], "test")
     (directive,) = metric["_aws"]["CloudWatchMetrics"]
     assert directive["Namespace"] == "mcp-tasks"
-    assert directive["Metrics"] == [{"Name": "Late", "Unit": "Seconds"}]
+    assert directive["Metrics"] == [{"Name": "ReconcileDelay", "Unit": "Seconds"}]
 
 
 @pytest.mark.parametrize("name", ["authorize-tools-call", "authorize-no-token"])

@@ -6,7 +6,7 @@ import pytest
 from aws_lambda_powertools import Logger
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from infra.state_machine_definition import ASKED_AGAIN, RETRIED
+from infra.state_machine_definition import TRANSIENT_ERRORS, UNKNOWN_OUTCOME_ERRORS
 from mcp_tasks.redaction import step_errors_redacted
 from mcp_tasks.workflows.retry import TRANSIENT_ERROR, state_retried_if_transient
 from tests.unit.support.aws import error_response
@@ -33,7 +33,7 @@ def test_a_transient_error_leaves_under_the_name_that_states_retry(error: Except
     ):
         raise error
     assert type(raised.value).__name__ == TRANSIENT_ERROR
-    assert TRANSIENT_ERROR in RETRIED
+    assert TRANSIENT_ERROR in TRANSIENT_ERRORS
 
 
 @pytest.mark.parametrize("error", [refused("NoSuchBucket"), KeyError("a")], ids=["S3's", "a bug"])
@@ -55,7 +55,7 @@ def test_no_exception_of_an_author_s_is_taken_for_a_transient_error(name: str) -
         step_errors_redacted(Logger(), list[str]().append),
     ):
         run()
-    assert type(left.value).__name__ not in (*RETRIED, *ASKED_AGAIN)
+    assert type(left.value).__name__ not in (*TRANSIENT_ERRORS, *UNKNOWN_OUTCOME_ERRORS)
 
 
 def test_the_error_name_is_one_that_a_class_may_have() -> None:

@@ -1,4 +1,4 @@
-"""Why something was not replayed."""
+"""Why a message was not replayed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from botocore.exceptions import ClientError
 
 
 class ReplayError(Exception):
-    """The message stays where it is; the text says why, and nothing of what is in it."""
+    """A message could not be replayed, and stays in its queue.
+
+    The text says why, without anything of the message's contents.
+    """
 
 
-def told(error: Exception) -> str:
-    """An error in words that hold nothing of a message."""
+def reason(error: Exception) -> str:
+    """What to print of an error. AWS's own texts may quote a message, and are not printed."""
     match error:
         case ReplayError():
             return str(error)

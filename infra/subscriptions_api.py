@@ -1,0 +1,34 @@
+"""The streaming API for `subscriptions/listen`, beside the buffered one for all other methods."""
+
+from __future__ import annotations
+
+from constructs import Construct
+
+from .api import MAILBOX_ACTIONS, ApiProps
+from .response_transfer import STREAMED
+
+
+class SubscriptionsApi(Construct):
+    """The same code as `McpApi`'s, with the permissions that `subscriptions/listen` needs.
+
+    A domain's routing rules send it nothing but `subscriptions/listen`. A request to its gateway's
+    own address is answered, too, when it needs no more than that; calls of tools fail (-32603).
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, props: ApiProps) -> None:
+        super().__init__(scope, construct_id)
+        # It mostly waits, and costs its memory for as long as a subscription lasts.
+        function = props.code.function(
+            self,
+            "api",
+            description="Answers subscriptions/listen as a stream",
+            environment=props.environment(STREAMED),
+            timeout=STREAMED.timeout,
+            memory_mb=512,
+        )
+        props.tables.tasks.grant(function, "dynamodb:GetItem", "dynamodb:BatchGetItem")
+        props.tables.mailboxes.grant(function, *MAILBOX_ACTIONS)
+        props.tables.callers.grant(function, "dynamodb:GetItem", "dynamodb:UpdateItem")
+        props.payloads.allow(function, ["s3:GetObject"], "")
+        name = f"{props.settings.stack}-subscriptions"
+        self.gateway = props.gateway(self, name, function, STREAMED)

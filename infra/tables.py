@@ -1,0 +1,164 @@
+"""The stack's DynamoDB tables: tasks (with a stream and an index), mailboxes, callers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from mcp_tasks.tasks.reconcile_schedule import INDEX
+
+from .cdk_nag_findings import acknowledge
+from .encryption import Encryption
+from .grants import allow
+
+RECOVERABLE: Final = dynamodb.PointInTimeRecoverySpecification(point_in_time_recovery_enabled=True)
+STRING, NUMBER = dynamodb.AttributeType.STRING, dynamodb.AttributeType.NUMBER
+
+
+class Table(Construct):
+    """A table: billed on demand, encrypted, with expiry of items, removed with the stack."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, encryption: Encryption, **options: Any
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self._encryption = encryption
+        self.table = dynamodb.Table(
+            self,
+            "Table",
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            time_to_live_attribute="expiresAt",
+            removal_policy=RemovalPolicy.DESTROY,
+            **encryption.of_a_table,
+            **options,
+        )
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+        return self.table.table_name
+
+    def grant(self, grantee: iam.IGrantable, *actions: str) -> None:
+        """Allow single actions on the table's items, for instance `dynamodb:GetItem`.
+
+        The CDK's own `grant` would allow them on every index as well.
+        """
+        self._allow(grantee, actions, self.table.table_arn)
+
+    def _allow(self, grantee: iam.IGrantable, actions: Sequence[str], resource: str) -> None:
+        grantee.grant_principal.add_to_principal_policy(
+            iam.PolicyStatement(actions=list(actions), resources=[resource])
+        )
+        self._encryption.allow_using_tables(grantee)
+
+
+class TasksTable(Table):
+    """One row per task, with point-in-time recovery, a stream of changes and a sparse index.
+
+    The index is the reconcile schedule (`mcp_tasks.tasks.reconcile_schedule`). It holds the keys of
+    the tasks that still have to be reconciled; terminal tasks are not in it.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, encryption: Encryption) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            encryption,
+            partition_key=dynamodb.Attribute(name="taskId", type=STRING),
+            point_in_time_recovery_specification=RECOVERABLE,
+            # Both images: `publish` compares them, and leaves out writes that clients cannot see.
+            stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
+        )
+        self.table.add_global_secondary_index(
+            index_name=INDEX,
+            partition_key=dynamodb.Attribute(name="reconcileShard", type=STRING),
+            sort_key=dynamodb.Attribute(name="reconcileAt", type=NUMBER),
+            projection_type=dynamodb.ProjectionType.KEYS_ONLY,
+        )
+
+    def allow_query_of_reconcile_schedule(self, grantee: iam.IGrantable) -> None:
+        """Allow to query which tasks have to be reconciled."""
+        self._allow(grantee, ["dynamodb:Query"], f"{self.table.table_arn}/index/{INDEX}")
+
+    @property
+    def stream_arn(self) -> str:
+        """The stream of the rows' changes."""
+        if self.table.table_stream_arn is None:
+            raise TypeError(f"{self.node.path} has no stream")
+        return self.table.table_stream_arn
+
+    def allow_reading_stream(self, function: lambda_.Function) -> None:
+        """Allow a function to read the stream of the rows' changes.
+
+        All four actions on the stream itself, as in DynamoDB's own tutorial ("DynamoDB Streams and
+        Lambda triggers"). The CDK's event source would allow to list the streams of all tables.
+        """
+        allow(
+            function,
+            [
+                "dynamodb:DescribeStream",
+                "dynamodb:GetRecords",
+                "dynamodb:GetShardIterator",
+                "dynamodb:ListStreams",
+            ],
+            [self.stream_arn],
+        )
+        self._encryption.allow_using_tables(function)
+
+
+class MailboxesTable(Table):
+    """The mailboxes of subscriptions, and the tasks that each subscription names."""
+
+    def __init__(self, scope: Construct, construct_id: str, encryption: Encryption) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            encryption,
+            partition_key=dynamodb.Attribute(name="pk", type=STRING),
+            sort_key=dynamodb.Attribute(name="sk", type=STRING),
+        )
+        acknowledge(
+            self.table,
+            "AwsSolutions-DDB3",
+            "Mailboxes live for minutes, and a new subscription reads each task's state from the "
+            "tasks table: there is nothing to recover",
+        )
+
+
+class CallersTable(Table):
+    """The quotas and the idempotency keys of callers."""
+
+    def __init__(self, scope: Construct, construct_id: str, encryption: Encryption) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            encryption,
+            partition_key=dynamodb.Attribute(name="pk", type=STRING),
+            # An idempotency key lives as long as its task, which can be recovered as well.
+            point_in_time_recovery_specification=RECOVERABLE,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of one stack."""
+
+    tasks: TasksTable
+    mailboxes: MailboxesTable
+    callers: CallersTable
+
+    @classmethod
+    def create(cls, scope: Construct, encryption: Encryption) -> Tables:
+        """Add the three tables to a stack."""
+        return cls(
+            TasksTable(scope, "Tasks", encryption),
+            MailboxesTable(scope, "Mailboxes", encryption),
+            CallersTable(scope, "Callers", encryption),
+        )

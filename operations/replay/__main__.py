@@ -1,0 +1,149 @@
+"""`make replay`: `python -m operations.replay [--stack NAME] [--profile aws|local]`.
+
+It empties every dead-letter queue that the stack's outputs name. Each message is sent to where it
+could not be handled, and then deleted; a message for which that fails stays. Two runs at the same
+time take different messages. A message that is replayed twice does no harm: what receives it has to
+expect repetitions anyway. `docs/operations.md` describes the command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from infra.server_file import ServerFile
+from local import emulator
+from local.console import fail, say
+from local.environment import ROOT
+
+from .destinations import DEAD_LETTER_QUEUE_URL, Clients, destination_of
+from .errors import ReplayError, reason
+from .messages import DeadLetterMessage, DeadLetterMessages
+
+CLIENT_CONFIG: Final = Config(
+    read_timeout=90, retries={"mode": "standard", "total_max_attempts": 4}
+)
+"""It waits for longer than any function takes that is called here."""
+
+
+@dataclass(slots=True)
+class QueueReport:
+    """What became of one queue's messages."""
+
+    queue: str
+    found: int = 0
+    left: int = 0
+    readable: bool = True
+
+    @property
+    def emptied(self) -> bool:
+        """Whether the queue could be read, and no message is left."""
+        return self.readable and not self.left
+
+
+def replay(outputs: Mapping[str, str], clients: Clients) -> list[QueueReport]:
+    """Replay every dead-letter queue of a stack's outputs; print each failure as it happens."""
+    return [
+        _replay_queue(
+            name.removesuffix(DEAD_LETTER_QUEUE_URL),
+            DeadLetterMessages(clients("sqs"), url),
+            outputs,
+            clients,
+        )
+        for name, url in sorted(outputs.items())
+        if name.endswith(DEAD_LETTER_QUEUE_URL)
+    ]
+
+
+def _replay_queue(
+    source: str, messages: DeadLetterMessages, outputs: Mapping[str, str], clients: Clients
+) -> QueueReport:
+    report = QueueReport(messages.queue_name)
+    failed: list[DeadLetterMessage] = []
+    destination = None
+    try:
+        for message in messages.receive():
+            report.found += 1
+            try:
+                destination = destination or destination_of(source, outputs, clients)
+                destination(message)
+                messages.delete(message)
+            except (ReplayError, ClientError, BotoCoreError) as error:
+                report.left += 1
+                failed.append(message)
+                say(f"not replayed: {report.queue}, message {message.message_id}: {reason(error)}")
+    except (ClientError, BotoCoreError) as error:
+        report.readable = False
+        say(f"not read: {report.queue}: {reason(error)}")
+    for message in failed:
+        messages.make_visible(message)
+    return report
+
+
+def _table(reports: list[QueueReport]) -> str:
+    width = max(len("queue"), *(len(report.queue) for report in reports))
+    rows = [f"{'queue':<{width}}  {'found':>6}  {'replayed':>8}  {'left':>6}"]
+    rows += [
+        f"{r.queue:<{width}}  {r.found:>6}  {r.found - r.left:>8}  {r.left:>6}" for r in reports
+    ]
+    return "\n".join(rows)
+
+
+def outputs_of(cloudformation: Any, stack: str) -> dict[str, str]:
+    """The outputs of a stack."""
+    (description,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
+    return {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", [])}
+
+
+def clients_of(profile: str) -> Clients:
+    """boto3 clients for AWS, or for what `make up` started. Raises ReplayError."""
+    options: dict[str, str] = {}
+    if profile == "local":
+        running = emulator.find("up")
+        if running is None:
+            raise ReplayError("no stack runs on this machine; `make up` starts one")
+        environment = running.environment
+        options = {
+            "endpoint_url": running.url,
+            "aws_access_key_id": environment["AWS_ACCESS_KEY_ID"],
+            "aws_secret_access_key": environment["AWS_SECRET_ACCESS_KEY"],
+            "region_name": environment["AWS_REGION"],
+        }
+    session = boto3.Session()
+
+    def client(service: str) -> Any:
+        return session.client(  # type: ignore[call-overload]
+            service, config=CLIENT_CONFIG, **options
+        )
+
+    return client
+
+
+def main() -> int:
+    """Replay, and print a table. Returns 1 when a message is left."""
+    parser = argparse.ArgumentParser(prog="python -m operations.replay")
+    parser.add_argument("--stack", help="by default the one in server.toml")
+    parser.add_argument("--profile", choices=["aws", "local"], default="aws")
+    options = parser.parse_args()
+    try:
+        clients = clients_of(options.profile)
+        stack = options.stack or ServerFile.read(ROOT).stack
+        outputs = outputs_of(clients("cloudformation"), stack)
+    except (ReplayError, ClientError, BotoCoreError) as error:
+        return fail(error)
+    reports = replay(outputs, clients)
+    if not reports:
+        return fail(f"the stack {stack} has no output that ends in {DEAD_LETTER_QUEUE_URL}")
+    say(_table(reports))
+    return 0 if all(report.emptied for report in reports) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
