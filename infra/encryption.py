@@ -1,11 +1,11 @@
-"""What the stack's data is encrypted with: keys that AWS manages, or one KMS key for all of it.
+"""The keys that encrypt the stack's data: keys that AWS manages, or one KMS key for everything.
 
-With a key (`-c encryption=customer`, or the ARN of one), it encrypts the tables and their stream,
-the bucket, the queues, the events, the executions and the definitions of the state machines, the
-key of request states, the functions' environment, and the logs. Not the functions' code, which
-holds no data; not what API Gateway holds in flight, for which it takes no key.
+A KMS key (`-c encryption=customer`, or the ARN of a key) encrypts the tables and their stream, the
+bucket, the queues, the events, the executions and the definitions of the state machines, the key of
+`requestState`, the functions' environment, and the logs. It does not encrypt the functions' code,
+which holds no data, and requests on their way through API Gateway, which takes no key for them.
 
-Roles may use the key for the data of one service, and for nothing else.
+Each role may use the key for the data of the services that it uses, and for nothing else.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OWN_KEY: Final = "customer"
 
 
 class Encryption(Construct):
-    """The choice, the stack's own key if it is to have one, and who may use it."""
+    """The stack's own key, the given key, or none; and who may use the key."""
 
     def __init__(self, scope: Construct, construct_id: str, choice: str) -> None:
         super().__init__(scope, construct_id)
@@ -35,20 +35,20 @@ class Encryption(Construct):
             self.key = kms.Key(
                 self,
                 "Key",
-                description=f"The tasks of {Stack.of(self).stack_name}, and all that is about them",
+                description=f"Encrypts the data of {Stack.of(self).stack_name}",
                 enable_key_rotation=True,
-                # 30 days after the stack, which is KMS's longest: nothing is left to decrypt.
+                # KMS deletes it 30 days after the stack, its maximum. Nothing is left to decrypt.
                 removal_policy=RemovalPolicy.DESTROY,
             )
         elif choice != AWS_MANAGED:
-            # Its policy is its owner's, and has to say what this one's says.
+            # Its owner writes its policy, which needs the statements of `_let_services_use`.
             self.key = kms.Key.from_key_arn(self, "Key", choice)
         if self.key:
             self._let_services_use(self.key)
 
     @property
     def of_a_table(self) -> dict[str, Any]:
-        """What `dynamodb.Table` is told."""
+        """Arguments of `dynamodb.Table`."""
         if self.key is None:
             return {"encryption": dynamodb.TableEncryption.AWS_MANAGED}
         return {
@@ -58,7 +58,7 @@ class Encryption(Construct):
 
     @property
     def of_a_bucket(self) -> dict[str, Any]:
-        """What `s3.Bucket` is told. A bucket key spares a call to KMS for each object."""
+        """Arguments of `s3.Bucket`. A bucket key saves a call to KMS for each object."""
         if self.key is None:
             return {"encryption": s3.BucketEncryption.S3_MANAGED}
         return {
@@ -68,10 +68,10 @@ class Encryption(Construct):
         }
 
     def encrypt_queue(self, queue: sqs.Queue) -> None:
-        """Use the key for a queue that was made with SQS's own.
+        """Encrypt a queue that was created with SQS's own key.
 
-        Told of the key, the CDK would let every rule of the account send to the queue, where it
-        otherwise names the rule: it cannot name it in the key's policy (aws/aws-cdk#11158).
+        With the key as an argument of `sqs.Queue`, the CDK would let every rule of the account send
+        to the queue, because it cannot name the rule in the key's policy (aws/aws-cdk#11158).
         """
         if self.key:
             resource = cast(sqs.CfnQueue, queue.node.default_child)
@@ -79,34 +79,35 @@ class Encryption(Construct):
             resource.kms_master_key_id = self.key.key_arn
 
     def allow_using_tables(self, grantee: iam.IGrantable) -> None:
-        """Let it use tables and their streams, for writing as well: DynamoDB decrypts a table's own
-        key in its caller's name, with which it then does all else (DynamoDB developer guide,
-        "DynamoDB encryption at rest: How it works").
+        """Allow to use tables and their streams. Writing needs Decrypt, too: DynamoDB decrypts the
+        table's own key in the name of its caller (DynamoDB developer guide, "DynamoDB encryption at
+        rest: How it works").
         """
         self._allow(grantee, "dynamodb", "kms:Decrypt", "kms:DescribeKey")
 
     def allow_using_objects(self, grantee: iam.IGrantable) -> None:
-        """Let it write and read objects (S3 user guide, "Using server-side encryption with AWS KMS
-        keys (SSE-KMS)", "Permissions").
+        """Allow to write and read objects (S3 user guide, "Using server-side encryption with AWS
+        KMS keys (SSE-KMS)", "Permissions").
         """
         self._allow(grantee, "s3", "kms:GenerateDataKey", "kms:Decrypt")
 
     def allow_sending(self, grantee: iam.IGrantable) -> None:
-        """Let it send messages (SQS developer guide, "Key management": for the producer)."""
+        """Allow to send messages (SQS developer guide, "Key management": for the producer)."""
         self._allow(grantee, "sqs", "kms:GenerateDataKey", "kms:Decrypt")
 
     def allow_receiving(self, grantee: iam.IGrantable) -> None:
-        """Let it receive messages (SQS developer guide, "Key management": for the consumer)."""
+        """Allow to receive messages (SQS developer guide, "Key management": for the consumer)."""
         self._allow(grantee, "sqs", "kms:Decrypt")
 
     def allow_reading_secrets(self, grantee: iam.IGrantable) -> None:
-        """Let it read secrets (Secrets Manager user guide, "Secret encryption and decryption")."""
+        """Allow to read secrets (Secrets Manager user guide, "Secret encryption and
+        decryption")."""
         self._allow(grantee, "secretsmanager", "kms:Decrypt")
 
     def allow_reading_executions(
         self, grantee: iam.IGrantable, state_machines: Sequence[str]
     ) -> None:
-        """Let it read what executions put out. What goes into them is encrypted with the state
+        """Allow to read the outputs of executions. Their inputs are encrypted with the state
         machine's role (Step Functions API reference, `includedData` of DescribeExecution, and
         SendTaskFailure).
         """
@@ -130,11 +131,12 @@ class Encryption(Construct):
             grantee.grant_principal.add_to_principal_policy(statement)
 
     def _let_services_use(self, key: kms.IKey) -> None:
-        """What works for nobody's role: CloudWatch Logs for its groups, and EventBridge for queues.
+        """Allow the services that use the key in nobody's name: CloudWatch Logs for log groups, and
+        EventBridge for queues.
 
         CloudWatch Logs user guide, "Encrypt log data using AWS KMS"; SQS developer guide,
         "Enable compatibility between event sources from AWS services and encrypted queues".
-        EventBridge's use of the key for the bus itself comes with the bus.
+        The CDK adds the statement for the bus itself with the bus.
         """
         stack = Stack.of(self)
         groups = stack.format_arn(

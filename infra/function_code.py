@@ -1,13 +1,15 @@
-"""What all functions share: their code, their runtime, a log group and a role of their own."""
+"""What all functions have in common: code, runtime, a log group and a role of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs_
 from constructs import Construct
 
 from .cdk_nag_findings import acknowledge
@@ -15,9 +17,12 @@ from .encryption import Encryption
 from .log_groups import log_group
 from .profile import Profile
 
+LOG_SETTINGS: Final = {"POWERTOOLS_LOGGER_LOG_EVENT": "false"}
+"""An event holds arguments and answers."""
+
 
 class FunctionCode:
-    """The bundle, from which every function takes its handler."""
+    """The bundle that all functions run; each has its own handler, role and environment."""
 
     def __init__(self, folder: Path, profile: Profile, encryption: Encryption) -> None:
         self._code = lambda_.Code.from_asset(str(folder))
@@ -34,10 +39,8 @@ class FunctionCode:
         timeout: Duration,
         memory_mb: int = 512,
     ) -> lambda_.Function:
-        """A function of the bundle's `<handler>/handler.py`, which may do nothing but log."""
+        """A function of the bundle's `<handler>/handler.py`. It has no permissions but to log."""
         logs = log_group(scope, "Logs", self.encryption)
-        role = iam.Role(scope, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
-        logs.grant_write(role)
         function = lambda_.Function(
             scope,
             "Function",
@@ -48,16 +51,11 @@ class FunctionCode:
             architecture=lambda_.Architecture.ARM_64,
             timeout=timeout,
             memory_size=memory_mb,
-            role=role,
+            role=_role(scope, logs),
             log_group=logs,
             reserved_concurrent_executions=self._profile.reserved_concurrency,
-            environment={
-                "POWERTOOLS_SERVICE_NAME": handler,
-                # One line per request; never the event, which holds arguments and answers.
-                "POWERTOOLS_LOGGER_LOG_EVENT": "false",
-                **environment,
-            },
-            # Lambda decrypts it by a grant that it makes for the role itself.
+            environment={**LOG_SETTINGS, "POWERTOOLS_SERVICE_NAME": handler, **environment},
+            # Lambda gives the role a grant to decrypt it.
             environment_encryption=self.encryption.key,
         )
         acknowledge(
@@ -67,3 +65,9 @@ class FunctionCode:
             "change of both",
         )
         return function
+
+
+def _role(scope: Construct, logs: logs_.ILogGroup) -> iam.Role:
+    role = iam.Role(scope, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    logs.grant_write(role)
+    return role

@@ -1,4 +1,4 @@
-"""What a function or a state machine may do: single actions on named resources."""
+"""IAM permissions of functions and state machines: single actions on named resources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .cdk_nag_findings import acknowledge_wildcard
 
 
 def allow(function: lambda_.Function, actions: Sequence[str], resources: Sequence[str]) -> None:
-    """Allow actions on resources; on none, when there are none."""
+    """Allow actions on resources. Does nothing without resources."""
     if resources:
         _add(role_of(function), {"actions": actions, "resources": resources})
 
@@ -26,14 +26,14 @@ def allow_executions(
         acknowledge_wildcard(
             role_of(function),
             resource,
-            "Executions are named after tasks: the cell, and 128 random bits",
+            "Executions are named after tasks: the cell and 128 random bits",
         )
 
 
 def allow_declared(role: iam.IRole, name: str, statements: Iterable[Mapping[str, Any]]) -> None:
     """Allow what a tool, a resource or a prompt declares as its permissions.
 
-    A `*` in a resource is accepted as declared. One in an action is not, and fails the synth.
+    A `*` in a resource is accepted; cdk-nag refuses a `*` in an action.
     Raises ValueError when a declaration is not a policy statement.
     """
     for statement in statements:

@@ -1,4 +1,4 @@
-"""Log groups: encrypted like all else, and kept for a month, or until the stack is removed."""
+"""Log groups: encrypted as all data, kept for a month, and removed with the stack."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .encryption import Encryption
 
 
 def log_group(scope: Construct, construct_id: str, encryption: Encryption) -> logs.LogGroup:
-    """A log group. Its name begins with the stack's, as the key's policy wants it."""
+    """A log group. Its name begins with the stack's name, which the KMS key's policy requires."""
     return logs.LogGroup(
         scope,
         construct_id,

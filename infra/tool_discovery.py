@@ -1,4 +1,4 @@
-"""Find the tools of a folder, and say in which of its files they go wrong."""
+"""Import the tools of a folder, and name the file and the line of an error in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mcp_tasks.registry.catalogue import Catalogue
 def discover(folder: Path) -> Catalogue:
     """Import the folder's modules and collect their tools.
 
-    Raises ValueError, with the place in the folder, for whatever a module raises.
+    Raises ValueError, which names the file and the line, for any error of a module.
     """
     try:
         return Catalogue.discover(folder)
