@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-def shown(
+def build_definition(
     *,
     icons: Sequence[Mapping[str, Any]],
     meta: Mapping[str, Any],

@@ -41,7 +41,7 @@ class FunctionTool(Tool):
             arguments = {self.arguments_parameter: values}
         if self.context_parameter:
             arguments[self.context_parameter] = task
-        return results.returned(self.function(**arguments), self.result)
+        return results.function_result(self.function(**arguments), self.result)
 
 
 @overload

@@ -20,7 +20,7 @@ from .completion import Completer, completers
 from .content import ContentBlock, is_block, text
 from .context import TaskContext
 from .declaration import Function, attach
-from .definition import shown
+from .definition import build_definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +68,14 @@ class Prompt:
         """The prompt as `prompts/list` shows it (prompts.mdx, "Data Types")."""
         arguments = [
             {
-                **shown(
+                **build_definition(
                     name=name, title=field.title, description=field.description, icons=(), meta={}
                 ),
                 "required": field.is_required(),
             }
             for name, field in schema.parameters(self.arguments).items()
         ]
-        return shown(
+        return build_definition(
             name=self.name,
             title=self.title,
             description=self.description,

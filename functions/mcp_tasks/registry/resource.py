@@ -22,7 +22,7 @@ from .completion import Completer, completers
 from .content import is_contents, resource_contents
 from .context import TaskContext
 from .declaration import Function, attach
-from .definition import shown
+from .definition import build_definition
 from .uri_template import UriTemplate
 
 CacheScope = Literal["public", "private"]
@@ -62,7 +62,7 @@ class Resource:
 
     def definition(self) -> dict[str, Any]:
         """The resource or template as the lists show it (resources.mdx, "Data Types")."""
-        return shown(
+        return build_definition(
             **{"uriTemplate" if self.uri.variables else "uri": self.uri.text},
             name=self.name,
             title=self.title,

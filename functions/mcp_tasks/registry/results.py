@@ -50,7 +50,9 @@ class ToolResult:
         return result
 
 
-def returned(value: Any, declared: TypeAdapter[Any] | WrittenSchema | None) -> dict[str, Any]:
+def function_result(
+    value: Any, declared: TypeAdapter[Any] | WrittenSchema | None
+) -> dict[str, Any]:
     """The CallToolResult of a Python function's return value.
 
     The value is a ToolResult, text, or any other value, which becomes structured content and is
@@ -65,7 +67,7 @@ def returned(value: Any, declared: TypeAdapter[Any] | WrittenSchema | None) -> d
     return structured_result(_checked(value, declared))
 
 
-def workflow_output(
+def workflow_result(
     output: Any, declared: TypeAdapter[Any] | WrittenSchema | None
 ) -> dict[str, Any]:
     """The CallToolResult of an execution's output.

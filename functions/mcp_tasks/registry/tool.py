@@ -20,7 +20,7 @@ from ..protocol.headers import MirroredParameter, mirrored_parameters
 from ..protocol.meta import META_MEMBER
 from . import schema
 from .context import TaskContext
-from .definition import shown
+from .definition import build_definition
 from .step import Step
 
 AskFirst = Callable[..., Any]
@@ -134,7 +134,7 @@ class Tool:
             output = self.result.schema
         elif self.result is not None:
             output = schema.result_schema(self.result)
-        return shown(
+        return build_definition(
             name=self.name,
             title=self.title,
             description=self.description,

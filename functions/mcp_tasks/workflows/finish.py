@@ -140,14 +140,14 @@ def _as_result(task: Task, catalogue: Catalogue, output: Any) -> dict[str, Any]:
 
     Raises ValueError when the output does not match the tool's output schema.
     """
-    from ..registry.results import workflow_output
+    from ..registry.results import workflow_result
 
     entry = catalogue.tools.get(task.tool)
     if entry is not None and entry.kind == "function":
         return dict(output)
     adapter = entry.load().result if entry is not None else None
     try:
-        return workflow_output(output, adapter)
+        return workflow_result(output, adapter)
     except ValueError:
         raise
     except Exception as error:  # of the author's validator, which would fail every time

@@ -216,7 +216,7 @@ def test_a_pointer_is_given_even_where_there_is_no_room_for_one() -> None:
 
 @pytest.mark.parametrize("levels", [MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1, 100, 200])
 def test_a_deep_value_fits(levels: int) -> None:
-    """As deep as a request's body may be (`Limits.depth`), and deeper."""
+    """As deep as a request's body may be (`Limits.max_json_depth`), and deeper."""
     value: Any = "x" * 100_000
     for n in range(levels):
         value = [n, value] if n % 2 else {"n": n, "value": value}

@@ -17,10 +17,10 @@ from mcp_tasks.registry.declaration import DECLARATION
 from mcp_tasks.registry.results import (
     MAX_TEXT_COPY_CHARACTERS,
     error_result,
-    returned,
+    function_result,
     structured_result,
     text_result,
-    workflow_output,
+    workflow_result,
 )
 from mcp_tasks.registry.schema import WrittenSchema
 from tests import wire
@@ -57,61 +57,61 @@ def checked(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_text_is_one_block_of_text() -> None:
-    assert checked(returned("hi", None)) == {"content": [{"type": "text", "text": "hi"}]}
+    assert checked(function_result("hi", None)) == {"content": [{"type": "text", "text": "hi"}]}
 
 
 def test_nothing_is_no_content() -> None:
-    assert checked(returned(None, None)) == {"content": []}
+    assert checked(function_result(None, None)) == {"content": []}
 
 
 def test_a_typed_value_is_structured_content_with_a_copy_as_text() -> None:
     """tools.mdx, "Structured Content": the copy is for clients that do not read it."""
-    result = checked(returned(PERSON, ADAPTER))
+    result = checked(function_result(PERSON, ADAPTER))
     assert result["structuredContent"] == WRITTEN
     assert json.loads(result["content"][0]["text"]) == WRITTEN
 
 
 @pytest.mark.parametrize("value", [0, False, [], {}, 0.5, [1, "a"], {"a": None}])
 def test_an_untyped_value_is_structured_content(value: Any) -> None:
-    result = checked(returned(value, None))
+    result = checked(function_result(value, None))
     assert result["structuredContent"] == value
     assert json.loads(result["content"][0]["text"]) == value
 
 
 def test_content_of_ones_own_stands_as_it_is() -> None:
-    result = checked(returned(ToolResult([IMAGE], structured_content={"a": 1}), None))
+    result = checked(function_result(ToolResult([IMAGE], structured_content={"a": 1}), None))
     assert result == {"content": [IMAGE], "structuredContent": {"a": 1}}
-    assert returned(ToolResult([IMAGE]), None) == {"content": [IMAGE]}
-    assert checked(returned(ToolResult([IMAGE], is_error=True), None))["isError"] is True
+    assert function_result(ToolResult([IMAGE]), None) == {"content": [IMAGE]}
+    assert checked(function_result(ToolResult([IMAGE], is_error=True), None))["isError"] is True
 
 
 @pytest.mark.parametrize("declared", [ADAPTER, WrittenSchema(WRITTEN_SCHEMA)])
 def test_a_tool_result_has_to_fit_the_output_schema(declared: Any) -> None:
     """tools.mdx, "Output Schema": servers MUST provide structured results that conform to it."""
     good = ToolResult([IMAGE], structured_content=WRITTEN)
-    assert returned(good, declared) == {"content": [IMAGE], "structuredContent": WRITTEN}
+    assert function_result(good, declared) == {"content": [IMAGE], "structuredContent": WRITTEN}
     for wrong in (None, {}, {"fullName": "Ada", "born": "yesterday"}):
         with pytest.raises(ValueError):  # noqa: PT011  pydantic's, or this library's
-            returned(ToolResult([IMAGE], structured_content=wrong), declared)
+            function_result(ToolResult([IMAGE], structured_content=wrong), declared)
 
 
 @pytest.mark.parametrize("declared", [ADAPTER, WrittenSchema(WRITTEN_SCHEMA)])
 def test_an_error_needs_no_structured_content(declared: Any) -> None:
-    result = returned(ToolResult([IMAGE], is_error=True), declared)
+    result = function_result(ToolResult([IMAGE], is_error=True), declared)
     assert result == {"content": [IMAGE], "isError": True}
 
 
 @pytest.mark.parametrize("block", [{}, {"type": "text"}, {"type": "image", "data": "aGk="}, "hi"])
 def test_content_that_no_client_could_read_is_an_error(block: Any) -> None:
     with pytest.raises(ValueError, match="content block"):
-        returned(ToolResult([block]), None)
+        function_result(ToolResult([block]), None)
 
 
 def test_a_value_is_checked_against_a_written_schema() -> None:
     written = WrittenSchema(WRITTEN_SCHEMA)
-    assert checked(returned(WRITTEN, written))["structuredContent"] == WRITTEN
+    assert checked(function_result(WRITTEN, written))["structuredContent"] == WRITTEN
     with pytest.raises(SchemaMismatch, match=r"^the result: .*born"):
-        returned({"fullName": "Ada"}, written)
+        function_result({"fullName": "Ada"}, written)
 
 
 def test_an_error_is_a_result_that_says_so() -> None:
@@ -173,30 +173,30 @@ def test_a_written_value_conforms_to_the_schema_that_was_shown() -> None:
 
 
 def test_an_output_of_the_declared_type_is_structured_content() -> None:
-    result = checked(workflow_output(WRITTEN, ADAPTER))
+    result = checked(workflow_result(WRITTEN, ADAPTER))
     assert result["structuredContent"] == WRITTEN
 
 
 @pytest.mark.parametrize("output", [None, {}, "Ada", {"fullName": "Ada"}, {**WRITTEN, "born": "?"}])
 def test_an_output_of_another_type_is_refused_without_its_values(output: Any) -> None:
     with pytest.raises(ValueError, match="fields differ") as caught:
-        workflow_output(output, ADAPTER)
+        workflow_result(output, ADAPTER)
     assert "Ada" not in str(caught.value)
 
 
 def test_an_untyped_output_that_is_a_result_stands_as_it_is() -> None:
     result = {"content": [IMAGE], "isError": True}
-    assert checked(workflow_output(result, None)) == result
+    assert checked(workflow_result(result, None)) == result
 
 
 @pytest.mark.parametrize("output", [0, False, [], {"a": 1}, {"content": "text"}])
 def test_any_other_untyped_output_is_structured_content(output: Any) -> None:
-    assert checked(workflow_output(output, None))["structuredContent"] == output
+    assert checked(workflow_result(output, None))["structuredContent"] == output
 
 
 def test_an_untyped_text_is_text_and_nothing_is_nothing() -> None:
-    assert checked(workflow_output("done", None)) == text_result("done")
-    assert checked(workflow_output(None, None)) == {"content": []}
+    assert checked(workflow_result("done", None)) == text_result("done")
+    assert checked(workflow_result(None, None)) == {"content": []}
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_an_untyped_text_is_text_and_nothing_is_nothing() -> None:
 )
 def test_an_output_that_only_looks_like_a_result_is_sent_as_a_valid_one(output: Any) -> None:
     """A workflow's output may have any shape; clients have to be able to read the result."""
-    checked(workflow_output(output, None))
+    checked(workflow_result(output, None))
 
 
 @pytest.mark.parametrize(

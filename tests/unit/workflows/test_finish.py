@@ -113,7 +113,7 @@ def test_a_validator_that_crashes_fails_the_task_and_not_the_function(
     rows: TaskTable, run: Run, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     """It would do so at every attempt, and the task would work as long as it lives."""
-    monkeypatch.setattr(results, "workflow_output", Mock(side_effect=error("hunter2")))
+    monkeypatch.setattr(results, "workflow_result", Mock(side_effect=error("hunter2")))
     rows.create(task_of("review"))
     assert run(succeeded({"words": 2}), "review") is Status.FAILED
     ended = rows.get(ID, NOW).error
