@@ -1,4 +1,4 @@
-"""No AWS but moto's, and the figures of a long run at its end."""
+"""The figures of a long run at its end."""
 
 from __future__ import annotations
 
@@ -6,15 +6,10 @@ import os
 
 import pytest
 
-from tests.unit.support.aws import REGION
-
 
 @pytest.fixture(autouse=True)
-def no_account(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The caller's account, profile and endpoints must not leak into a test."""
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+def no_account_here(no_account: None) -> None:
+    """No test of the model sees the caller's account."""
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
