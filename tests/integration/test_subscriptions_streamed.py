@@ -68,12 +68,12 @@ def test_a_change_arrives_while_the_stream_is_open(streaming: Client) -> None:
 def test_progress_of_a_call_within_the_request_arrives_as_it_happens(streaming: Client) -> None:
     """The streamed response channel serves every method, not only subscriptions."""
     plain = Client(streaming.url, {})
-    arguments = {"monthly": 1, "years": 20, "share_of_stocks": 0.5, "runs": 20_000}
+    arguments = {"monthly": 1, "years": 20, "share_of_stocks": 0.5, "runs": 100_000}
     params = {"name": "estimate_savings", "arguments": arguments}
     body, headers = plain.compose("tools/call", params, meta={"progressToken": "p"})
     *progress, result = Stream(plain.url, body, headers)
     assert [received.message["method"] for received in progress] == ["notifications/progress"] * 10
-    assert result.message["result"]["structuredContent"]["runs"] == 20_000
+    assert result.message["result"]["structuredContent"]["runs"] == 100_000
     assert progress[0].at < result.at / 2
 
 
