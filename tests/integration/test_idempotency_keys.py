@@ -13,7 +13,7 @@ import pytest
 
 from local.deployment import LocalStack
 from local.gateway import Gateway
-from tests.integration.support.client import Answer, Client
+from tests.integration.support.client import Client, HttpResponse
 from tests.integration.support.issuer import Issuer
 from tests.integration.support.stacks import SCOPE
 from tests.integration.support.traces import Traces
@@ -31,7 +31,7 @@ def url(request: pytest.FixtureRequest, guarded: LocalStack) -> str:
     return gateway.url
 
 
-def call(client: Client, key: str, tool: str, **arguments: Any) -> Answer:
+def call(client: Client, key: str, tool: str, **arguments: Any) -> HttpResponse:
     """Send the call once."""
     params = {"name": tool, "arguments": arguments}
     body, headers = client.compose("tools/call", params, {"Idempotency-Key": key})

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 from local.deployment import LocalStack
-from tests.integration.support.client import Answer, Client, accept
+from tests.integration.support.client import Client, HttpResponse, accept
 from tests.integration.support.issuer import Issuer
 from tests.integration.support.stacks import SCOPE
 from tests.integration.support.traces import Traces
@@ -38,7 +38,7 @@ def unknown_id(task_id: str) -> str:
     return f"{task_id.partition('-')[0]}-{'f' * 32}"
 
 
-METHODS: Final[dict[str, Callable[[Client, str, Mapping[str, Any]], Answer]]] = {
+METHODS: Final[dict[str, Callable[[Client, str, Mapping[str, Any]], HttpResponse]]] = {
     "tasks/get": lambda client, task_id, _: client.request("tasks/get", {"taskId": task_id}),
     "tasks/update": lambda client, task_id, params: client.request(
         "tasks/update", {"taskId": task_id, **params}
@@ -48,7 +48,7 @@ METHODS: Final[dict[str, Callable[[Client, str, Mapping[str, Any]], Answer]]] = 
 }
 
 
-def listen(client: Client, task_id: str) -> Answer:
+def listen(client: Client, task_id: str) -> HttpResponse:
     """Subscribe to one task. The subscription ends at once when the task is not accepted."""
     body, headers = client.compose(
         "subscriptions/listen", {"notifications": {"taskIds": [task_id]}}
@@ -102,7 +102,7 @@ def _tidy(people: Callable[[str], Client], tasks: dict[str, Owned]) -> Iterator[
         people("alice").cancel(tasks[state].task_id)
 
 
-def shown(answer: Answer, task_id: str) -> tuple[int, dict[str, str], list[Any]]:
+def shown(answer: HttpResponse, task_id: str) -> tuple[int, dict[str, str], list[Any]]:
     """All that a caller sees of a response, without the task's id and the ids of requests."""
     messages = json.loads(json.dumps(answer.events).replace(task_id, "<task>"))
     for message in messages:

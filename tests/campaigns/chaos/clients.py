@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 
 from tests import wire
 from tests.campaigns.chaos.calls import Call
-from tests.integration.support.client import Answer, Client, accept
+from tests.integration.support.client import Client, HttpResponse, accept
 
 OVER: Final = frozenset({"completed", "failed", "cancelled"})
 COME_BACK: Final = frozenset({409, 429})
@@ -221,7 +221,7 @@ class Honest:
         return told[-1] if told else None
 
     async def _answer(self, life: Life, keys: set[str]) -> bool:
-        """Answer some questions; whether that was heard."""
+        """Answer some questions. Returns whether the server received the answers."""
         second = life.call.answering == "both at once"
         sending = [
             self._update(life, keys, late) for late in ({False, True} if second else [False])
@@ -272,7 +272,7 @@ class Honest:
                 creating.tries += 1
                 creating.unknown_tries += not _says_no(answer)
             retry_after = 0.0
-            if isinstance(answer, Answer):
+            if isinstance(answer, HttpResponse):
                 if answer.status < 500 and answer.status not in COME_BACK:
                     wire.check(method, answer.message)
                     return answer.message
@@ -288,7 +288,7 @@ class Honest:
 
     async def _send(
         self, method: str, params: Mapping[str, Any], headers: Mapping[str, str] | None
-    ) -> Answer | str:
+    ) -> HttpResponse | str:
         """An answer, or why there is none."""
         body, sent = self._client.compose(method, params, headers)
         loop = asyncio.get_running_loop()
@@ -298,7 +298,7 @@ class Honest:
             return f"{type(error).__name__}: {error}"
 
 
-def _says_no(answer: Answer | str) -> bool:
+def _says_no(answer: HttpResponse | str) -> bool:
     """Whether an answer is the server's own word that there is no task."""
     if isinstance(answer, str):
         return False

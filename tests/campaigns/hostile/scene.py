@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from tests.integration.support.client import Answer, Client, accept
+from tests.integration.support.client import Client, HttpResponse, accept
 from tests.integration.support.issuer import Issuer
 
 SCOPE: Final = "mcp"
@@ -135,7 +135,7 @@ def prepare(issuer: Issuer, urls: Iterable[tuple[str, str]], workers: int) -> Sc
 def _warm_up(clients: Sequence[Client], workers: int) -> None:
     """Start the functions' instances before they are needed: the emulator starts them slowly."""
 
-    def first(client: Client) -> Answer:
+    def first(client: Client) -> HttpResponse:
         return client.send(*client.compose("tools/call", {"name": "say"}))
 
     with ThreadPoolExecutor(workers) as pool:

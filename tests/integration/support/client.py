@@ -21,7 +21,7 @@ REQUEST_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """An HTTP response, and the JSON-RPC messages in it."""
 
     status: int
@@ -79,16 +79,16 @@ class Client:
 
     def post(
         self, body: bytes, headers: Mapping[str, str] | None = None, method: str = "POST"
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send bytes as they are, and check the response by the schemas."""
-        answer = self.send(body, headers, method)
-        if answer.body:
-            wire.check((headers or {}).get("Mcp-Method", ""), answer.message)
-        return answer
+        response = self.send(body, headers, method)
+        if response.body:
+            wire.check((headers or {}).get("Mcp-Method", ""), response.message)
+        return response
 
     def send(
         self, body: bytes, headers: Mapping[str, str] | None = None, method: str = "POST"
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send bytes as they are, and do not check the response."""
         request = urllib.request.Request(
             self.url,
@@ -102,10 +102,10 @@ class Client:
         )
         try:
             with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as response:
-                return Answer(response.status, response.headers, response.read())
+                return HttpResponse(response.status, response.headers, response.read())
         except urllib.error.HTTPError as error:
             with error:
-                return Answer(error.code, error.headers, error.read())
+                return HttpResponse(error.code, error.headers, error.read())
 
     def compose(
         self,
@@ -139,17 +139,17 @@ class Client:
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str | None] | None = None,
         meta: Mapping[str, Any] | None = None,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send the request that `compose` makes, and check all messages by the schemas."""
         body, sent = self.compose(method, params, headers, meta)
-        answer = self.send(body, sent)
-        for notification in answer.notifications:
+        response = self.send(body, sent)
+        for notification in response.notifications:
             wire.check_notification(notification)
-        wire.check(method, answer.message)
-        assert answer.message["id"] == json.loads(body)["id"]
-        return answer
+        wire.check(method, response.message)
+        assert response.message["id"] == json.loads(body)["id"]
+        return response
 
-    def call(self, tool: str, **arguments: Any) -> Answer:
+    def call(self, tool: str, **arguments: Any) -> HttpResponse:
         """`tools/call`."""
         return self.request("tools/call", {"name": tool, "arguments": arguments})
 
@@ -164,11 +164,11 @@ class Client:
         """`tasks/get`."""
         return self.request("tasks/get", {"taskId": task_id}).result
 
-    def update(self, task_id: str, responses: Mapping[str, Any]) -> Answer:
+    def update(self, task_id: str, responses: Mapping[str, Any]) -> HttpResponse:
         """`tasks/update`."""
         return self.request("tasks/update", {"taskId": task_id, "inputResponses": responses})
 
-    def cancel(self, task_id: str) -> Answer:
+    def cancel(self, task_id: str) -> HttpResponse:
         """`tasks/cancel`."""
         return self.request("tasks/cancel", {"taskId": task_id})
 
