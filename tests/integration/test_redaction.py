@@ -18,9 +18,9 @@ import pytest
 from local.deployment import LocalStack
 from local.gateway import Gateway
 from tests.integration.support.aws import listed
+from tests.integration.support.canaries import Canaries, Logs
 from tests.integration.support.client import TASKS, Client, accept
 from tests.integration.support.issuer import Issuer
-from tests.integration.support.leaks import Canaries, Logs
 from tests.integration.support.subscriptions import Received, Subscription
 from tests.integration.support.traces import Traces
 

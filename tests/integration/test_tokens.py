@@ -20,9 +20,9 @@ import pytest
 from local.deployment import LocalStack
 from local.gateway import Gateway
 from mcp_tasks.authorization.jwks import MIN_FETCH_INTERVAL_SECONDS
+from tests.integration.support.canaries import Logs
 from tests.integration.support.client import Client
 from tests.integration.support.issuer import Issuer
-from tests.integration.support.leaks import Logs
 from tests.integration.support.stacks import SCOPE
 from tests.integration.support.traces import Traces
 

@@ -1,4 +1,4 @@
-"""A REST API as boto3 describes it: this server's methods and answers, with or without a guard."""
+"""A REST API as boto3 describes it: this server's, with or without an authorizer."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ CHALLENGE = 'Bearer resource_metadata="https://x.example/metadata"'
 DOCUMENT = {"resource": "https://x.example/mcp"}
 
 Decide = Callable[[dict[str, Any]], Any]
-"""What an authorizer's function does; it raises what it raises."""
+"""An authorizer's function. It may raise any exception."""
 
 
 class Aws:
-    """boto3's clients for API Gateway and Lambda, as far as they are asked."""
+    """boto3's clients for API Gateway and Lambda, as far as they are called."""
 
     def __init__(self, decide: Decide | None = None, **changed: Any) -> None:
         self._decide = decide
@@ -35,7 +35,7 @@ class Aws:
             **changed,
         }
         self.events: list[dict[str, Any]] = []
-        """What the authorizer was asked."""
+        """The events that the authorizer was invoked with."""
 
     def __call__(self, service: str) -> Aws:
         assert service in ("apigateway", "lambda")
@@ -62,7 +62,7 @@ class Aws:
         yield {"items": [{"id": "2", "path": WELL_KNOWN, "resourceMethods": metadata}]}
 
     def get_gateway_responses(self, restApiId: str) -> dict[str, Any]:
-        """All types, those that are not customized like their default, as API Gateway has it."""
+        """All types of gateway responses. API Gateway lists those that are not customized, too."""
         assert restApiId == API_ID
         refused, failed = (
             _json_rpc(-32600, "$context.error.messageString"),
@@ -97,7 +97,7 @@ class Aws:
 
 
 def rest_api(aws: Aws | None = None) -> RestApi:
-    """The API; anybody may call it unless `aws` has an authorizer."""
+    """The API. Without an authorizer in `aws`, anybody may call it."""
     return RestApi.read(API_ID, aws or Aws())
 
 
