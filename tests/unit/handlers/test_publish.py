@@ -82,7 +82,7 @@ def test_each_visible_change_becomes_an_event(publish: Handler) -> None:
     ]
 
 
-def test_any_rule_hears_of_a_change(publish: Handler, rows: TaskTable) -> None:
+def test_any_rule_gets_a_change(publish: Handler, rows: TaskTable) -> None:
     """Of the task as `tasks/get` gives it, its tool and the time; no client has to listen."""
     push = Push()
     rows.create(a_task(created_at=NOW, last_updated_at=NOW))

@@ -255,6 +255,6 @@ def test_plain_text_is_what_it_is(text: str) -> None:
 @given(
     st.characters(exclude_characters="\t", max_codepoint=0x1F) | st.characters(min_codepoint=127)
 )
-def test_characters_that_no_header_carries_are_refused(character: str) -> None:
+def test_characters_that_no_header_can_carry_are_refused(character: str) -> None:
     with pytest.raises(ProtocolError, match="characters"):
         decode_header(f"a{character}b", "Mcp-Name")

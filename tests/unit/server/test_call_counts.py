@@ -39,7 +39,7 @@ def test_a_create_is_a_quota_a_row_and_a_start(
 ) -> None:
     """The row first: once the execution runs, its reports and its end find the row.
 
-    A place takes one call; a caller's very first, and one right after another, two.
+    Acquiring quota takes one call; a caller's very first, and one right after another, take two.
     """
     task_id = stack.created(tool, arguments)
     *places, put, start = stack.calls.made
@@ -177,7 +177,7 @@ READ: Final = ["batch_get_item", "query"]
 
 @pytest.fixture
 def time(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Time:
-    """The time of a function that streams, and has none left for a listen; no limit on listens."""
+    """A streaming function that has no time left, and no limit of subscriptions."""
     stack.environment["LIMITS"] = Limits(max_open_tasks=0, max_open_subscriptions=0).to_json()
     stack.serve()
     found = Time()
@@ -197,7 +197,7 @@ def followed(stack: Stack, count: int) -> list[str]:
 def test_a_subscription_reads_its_tasks_twice_and_follows_them_in_batches(
     stack: Stack, time: Time, tasks: int, writes: int
 ) -> None:
-    """Once to know whose they are, and once when every later change is sure to be heard of."""
+    """Once to learn whose they are, and once when the mailbox receives every later change."""
     stack.listen(followed(stack, tasks))
     follow = ["batch_write_item"] * writes
     assert stack.calls.operations == [*FOLLOW, *follow, *READ, "put_item"]

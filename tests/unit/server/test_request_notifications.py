@@ -130,7 +130,7 @@ def test_what_is_not_json_is_the_authors_mistake_and_is_not_sent(heard: Heard) -
 
 
 def test_all_notifications_together_are_limited(heard: Heard) -> None:
-    """The response that carries them has to hold the result as well."""
+    """The response has to hold the result as well."""
     stream = RequestNotifications(heard.append, 1, "debug")
     for number in range(30):
         stream.log("info", "x" * 50_000, None)

@@ -12,7 +12,7 @@ from mcp_tasks.server.response_channel import response_size
 
 
 @given(st.recursive(st.text() | st.integers() | st.none(), st.lists))
-def test_the_size_of_an_answer_is_what_lambda_carries(value: Any) -> None:
+def test_the_size_of_a_response_is_that_in_the_return_value(value: Any) -> None:
     """A proxy response is JSON, in which the body is a string."""
     text = json.dumps(value)
     assert response_size(text) == len(json.dumps(text)) - len('""')

@@ -109,7 +109,7 @@ def test_what_a_client_sends_says_nothing_of_who_it_is(event: dict[str, Any], au
 
 @dataclass
 class As:
-    """A `Stack.way` of a deployment with tokens: whoever the authorizer says."""
+    """A `Stack.way` of a deployment with tokens: the caller that the authorizer names."""
 
     authorizer: Mapping[str, Any]
     streamed: Streamed | None = None
@@ -151,7 +151,7 @@ def test_nobody_is_let_in_whom_the_gateway_does_not_name(
     ],
     ids=["not JSON", "an empty batch", "too large", "a batch", "another page"],
 )
-def test_nothing_of_a_request_of_nobody_is_looked_at(
+def test_a_request_without_a_caller_is_refused_unread(
     stack: Stack, body: str, headers: dict[str, Any]
 ) -> None:
     """Whatever else is wrong with it."""
@@ -260,7 +260,7 @@ def test_without_scopes_of_every_request_a_tool_needs_its_own(
 
 
 def test_a_token_that_lacks_a_scope_starts_nothing(server: Guarded) -> None:
-    """And takes no place, and no key; a repeated call is checked like the first."""
+    """It acquires no quota and no key; a repeated call is checked like the first."""
     key: dict[str, Any] = {"headers": {"Idempotency-Key": "k"}}
     assert challenged(server.call("tasks:use", "count", {"upto": 3}, **key), "tasks:use count:up")
     assert server.stack.calls.made == []
@@ -271,7 +271,7 @@ def test_a_token_that_lacks_a_scope_starts_nothing(server: Guarded) -> None:
 
 
 def test_scopes_come_before_everything_else_about_a_tool(server: Guarded) -> None:
-    """Neither its arguments nor whether it needs tasks is told."""
+    """The error says neither its arguments nor whether it needs tasks."""
     wanted = "tasks:use wait:long wait:more"
     for scopes in ("tasks:use wait:long", "wait:long wait:more"):
         assert challenged(server.call(scopes, "wait", {"x": 1}, capabilities={}), wanted)

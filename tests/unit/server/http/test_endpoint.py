@@ -638,10 +638,10 @@ def test_no_json_at_all_makes_the_server_fail(
 
 
 @pytest.mark.parametrize(("more", "fits"), [(0, True), (-1, False)])
-def test_what_was_heard_counts_for_what_can_be_sent(
+def test_notifications_count_towards_the_size_of_the_response(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, more: int, fits: bool
 ) -> None:
-    """Lambda carries the notifications and the result as one."""
+    """A function returns the notifications and the result in one piece."""
     sizes: list[int] = []
 
     def way(server: Any, http: Any) -> Any:

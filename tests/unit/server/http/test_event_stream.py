@@ -56,7 +56,7 @@ def methods(answer: Answer) -> list[str]:
         (HEARD, ["progress", "progress", "message"]),
     ],
 )
-def test_what_the_client_asked_to_hear_comes_before_the_result(
+def test_requested_notifications_come_before_the_result(
     server: Stack, about: dict[str, Any], sent: list[str]
 ) -> None:
     answer = noisy(server, about)
@@ -66,13 +66,13 @@ def test_what_the_client_asked_to_hear_comes_before_the_result(
 
 
 @pytest.mark.parametrize("about", [{}, {LOG_LEVEL: "warning"}, {LOG_LEVEL: "emergency"}])
-def test_without_anything_to_hear_the_answer_is_json(server: Stack, about: dict[str, Any]) -> None:
+def test_without_notifications_the_response_is_json(server: Stack, about: dict[str, Any]) -> None:
     answer = noisy(server, about)
     assert (answer.status, answer.headers) == (200, JSON)
     assert answer.notifications == []
 
 
-def test_asking_to_hear_is_no_reason_for_a_stream(server: Stack) -> None:
+def test_a_request_for_notifications_is_no_reason_for_a_stream(server: Stack) -> None:
     params = {"name": "doubled", "arguments": {"numbers": [1]}, "_meta": HEARD}
     for method, each in (("tools/call", params), ("tools/list", {"_meta": HEARD})):
         assert server.post(method, each).headers == JSON
@@ -138,7 +138,7 @@ def test_a_level_that_there_is_not_is_a_crash_of_the_tools(server: Stack, level:
 
 
 def test_a_stream_may_end_with_a_question(server: Stack) -> None:
-    """The next round is a request with a stream of its own."""
+    """The request that brings the answers has a stream of its own."""
     params = {"name": "wander", "arguments": {}, "_meta": HEARD}
     asked = server.post("tools/call", params, capabilities=ALL_KINDS)
     assert asked.headers == EVENTS

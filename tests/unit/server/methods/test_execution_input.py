@@ -44,7 +44,7 @@ def input_of(stack: Stack, task_id: str) -> Any:
 
 
 def places() -> list[str]:
-    """The tasks that have a place."""
+    """The tasks in the caller's quota."""
     items = real("dynamodb").scan(TableName=CALLERS)["Items"]
     return [task_id for item in items if "open" in item for task_id in item["open"]["M"]]
 
@@ -166,7 +166,7 @@ def test_a_state_machine_that_existed_before_gets_what_an_execution_takes(
 
 
 def assert_nothing_left(stack: Stack) -> None:
-    """No task, no place, no key: the call may be made again."""
+    """No task, no quota, no key: the call may be repeated."""
     assert stack.rows == []
     assert places() == []
     items = real("dynamodb").scan(TableName=CALLERS)["Items"]

@@ -32,7 +32,7 @@ ASKING: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 
 @pytest.fixture
 def server(aws: Calls) -> Iterator[Stack]:
-    """A server; nothing is written for a round."""
+    """A server; a multi round-trip request writes nothing."""
     stack = whole_stack(aws)
     yield stack
     assert stack.rows == []
@@ -44,7 +44,7 @@ def send(server: Stack, method: str, params: dict[str, Any], **options: Any) -> 
 
 
 def again(server: Stack, asked: Answer, responses: Any, **options: Any) -> Answer:
-    """The trip's next round."""
+    """The request, repeated with answers."""
     return server.repeat(
         "tools/call", TRIP, asked, responses, **{"capabilities": ALL_KINDS, **options}
     )
@@ -93,14 +93,16 @@ def test_tools_prompts_and_resources_ask(server: Stack, asking: str) -> None:
         ("a resource", "contents"),
     ],
 )
-def test_the_answer_ends_the_rounds(server: Stack, asking: str, end: str) -> None:
+def test_the_last_answer_ends_a_multi_round_trip_request(
+    server: Stack, asking: str, end: str
+) -> None:
     method, params = ASKING[asking]
     asked = send(server, method, params)
     result = server.repeat(method, params, asked, ROME, capabilities=ALL_KINDS).result
     assert "Rome" in json.dumps(result[end])
 
 
-def test_several_rounds_carry_the_answers_so_far(server: Stack) -> None:
+def test_the_state_holds_all_answers_so_far(server: Stack) -> None:
     first = send(server, "tools/call", TRIP)
     second = again(server, first, ROME)
     assert (keys(first), keys(second)) == ({"place"}, {"days"})
@@ -151,7 +153,7 @@ def test_a_client_that_knows_the_question_may_answer_at_once(
     assert "Rome" in json.dumps(result[end])
 
 
-def test_who_answers_everything_at_once_needs_no_second_round(server: Stack) -> None:
+def test_answers_in_the_first_request_need_no_second_one(server: Stack) -> None:
     done = send(server, "tools/call", {**TRIP, "inputResponses": {**ROME, **WEEK}})
     assert said(done) == "Ada: 7 days in Rome"
 
@@ -423,7 +425,7 @@ def test_a_result_that_depends_on_answers_is_not_cached(server: Stack) -> None:
     assert cached(send(server, method, {"uri": "trips://quiet/Ada"})) == (60_000, "public")
 
 
-def test_rounds_need_no_tasks_and_make_none(server: Stack) -> None:
+def test_multi_round_trip_requests_need_no_tasks_and_make_none(server: Stack) -> None:
     second = again(server, send(server, "tools/call", TRIP, capabilities=ALL_AND_TASKS), ROME)
     assert keys(second) == {"days"}
 
@@ -443,7 +445,7 @@ BECOMING: Final = ("depart", "arrive", "travel")
 
 
 def asked_twice(station: Stack, tool: str) -> tuple[dict[str, Any], Answer]:
-    """A tool's call, and the last round of its questions."""
+    """A tool's call, and its last questions."""
     call = {"name": tool, "arguments": {"place": "Rome"}}
     options: Any = {"capabilities": ALL_AND_TASKS}
     first = station.post("tools/call", call, **options)
@@ -454,8 +456,8 @@ def asked_twice(station: Stack, tool: str) -> tuple[dict[str, Any], Answer]:
 
 
 @pytest.mark.parametrize("tool", BECOMING)
-def test_the_rounds_end_before_the_task_is_made(station: Stack, tool: str) -> None:
-    """tasks.md, "Task Creation"; the state of a round has no place in a task."""
+def test_all_questions_are_answered_before_the_task_is_made(station: Stack, tool: str) -> None:
+    """tasks.md, "Task Creation"; a task has no `requestState`."""
     station.calls.forget()
     call, asked = asked_twice(station, tool)
     assert station.rows == []
@@ -557,7 +559,7 @@ def test_a_client_without_tasks_is_not_asked_for_a_tool_that_needs_them(station:
     }
 
 
-def test_wrong_arguments_are_told_before_anything_is_asked(station: Stack) -> None:
+def test_invalid_arguments_are_reported_before_anything_is_asked(station: Stack) -> None:
     wrong = station.call("depart", {"place": 5}, capabilities=ALL_AND_TASKS).result
     assert wrong["isError"] is True
 
@@ -592,7 +594,7 @@ def test_no_client_puts_answers_into_an_execution(station: Stack, tool: str) -> 
     assert station.rows == []
 
 
-def test_a_state_is_looked_at_even_by_a_tool_that_asks_nothing_first(station: Stack) -> None:
+def test_a_state_is_checked_even_by_a_tool_that_asks_nothing_first(station: Stack) -> None:
     call = {"name": "rest", "arguments": {"hours": 1}, "requestState": "garbage"}
     refused = station.post("tools/call", call, capabilities=ALL_AND_TASKS)
     assert (refused.status, refused.code) == (400, INVALID_PARAMS)

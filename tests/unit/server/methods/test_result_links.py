@@ -1,4 +1,4 @@
-"""Results that are too large for a row: whole in `tasks/get` as far as Lambda carries them.
+"""Results that are too large for a row: whole in `tasks/get`, up to what a function returns.
 
 Lambda developer guide, "Quotas": 6 MB for an answer that comes in one piece, with all its escapes.
 """
@@ -42,7 +42,7 @@ each_filling = pytest.mark.parametrize("letter", FILLINGS.values(), ids=FILLINGS
 
 
 def result_of(size: int, letter: str = "x") -> dict[str, Any]:
-    """A result that has `size` bytes as Lambda carries it."""
+    """A result that takes `size` bytes of a function's return value."""
     result = {"content": [{"type": "text", "text": ""}]}
     empty = response_size(json.dumps(result))
     letters = (size - empty) // (response_size(json.dumps(letter)) - response_size('""'))
@@ -118,7 +118,7 @@ def test_a_result_that_is_surely_too_large_is_not_loaded(
 
 
 def test_a_link_leads_to_the_whole_result(results: ResultLinks, payloads: PayloadStore) -> None:
-    """server/tools.mdx, "Resource Links"; and for whoever does not follow it, a text."""
+    """server/tools.mdx, "Resource Links"; and a text for clients that do not follow it."""
     result = result_of(50_000)
     task = stored(payloads, result)
     told = results.with_result(task, NOW, 1_000).result

@@ -1,4 +1,4 @@
-"""Results that are in S3, for those who listen: not on the bus; whole or a link in a listen."""
+"""Results in S3, for subscriptions: not in an event; whole or as a link in a notification."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def test_a_small_event_of_a_stored_result_says_that_something_is_missing() -> No
     assert read_change(json.loads(change.detail())).left_out == ("result",)
 
 
-# in a listen
+# in a subscription
 
 
 class Listened:
-    """A server, tasks with stored results, and what carries their ends on."""
+    """A server, tasks with stored results, and the functions that deliver their ends."""
 
     def __init__(self, stack: Stack, payloads: PayloadStore, time: Time) -> None:
         self.stack, self.payloads, self.time = stack, payloads, time
@@ -91,7 +91,7 @@ class Listened:
         self.push.run()
 
     def heard(self, answer: Answer) -> dict[str, Any]:
-        """The results that were told, by task."""
+        """The results that were sent, by task."""
         params = [message["params"] for message in answer.notifications[1:]]
         return {told["taskId"]: told["result"] for told in params if "result" in told}
 
@@ -139,7 +139,7 @@ def test_a_result_that_is_too_large_among_others_is_a_link(listened: Listened) -
 
 
 def test_a_subscription_with_many_large_results_ends_when_it_is_full(listened: Listened) -> None:
-    """Lambda carries 6 MB; the client listens again, and hears of the rest."""
+    """A function returns 6 MB; the client listens again, and gets the rest."""
     task_ids = [listened.task() for _ in range(4)]
     for task_id in task_ids:
         listened.end(task_id, result_of(MAX_NOTIFIED_RESULT_BYTES))
@@ -170,7 +170,7 @@ def test_a_missing_result_ends_no_subscription(listened: Listened) -> None:
 
 
 def test_a_busy_s3_delays_a_subscription(listened: Listened) -> None:
-    """What could not be read is told a little later."""
+    """A result that could not be read is sent a little later."""
     task_id = listened.task()
     listened.end(task_id)
     listened.stack.calls.instead["get_object"] = refusing("s3", "SlowDown")
@@ -180,7 +180,7 @@ def test_a_busy_s3_delays_a_subscription(listened: Listened) -> None:
 
 
 def test_a_busy_s3_does_not_end_a_streamed_subscription(listened: Listened) -> None:
-    """What it would tell once more was told before."""
+    """The state that it would send again was sent before."""
     done, open_ = listened.task(), listened.task()
     listened.end(done)
     listened.stack.listen([done, open_])

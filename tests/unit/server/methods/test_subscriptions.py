@@ -39,7 +39,7 @@ SECRET: Final = "hunter2"
 
 
 class Listening:
-    """A server, what changes its tasks, and what carries the changes on."""
+    """A server, its tasks, and the functions that deliver their changes."""
 
     def __init__(self, stack: Stack, time: Time) -> None:
         self.stack = stack
@@ -58,7 +58,7 @@ class Listening:
         return task_ids
 
     def report(self, task_id: str, message: str) -> None:
-        """A change that everybody hears of at once."""
+        """A change that is delivered at once."""
         self.rows.report(task_id, message, self.time.now)
         self.push.run()
 
@@ -68,7 +68,7 @@ class Listening:
         self.push.run()
 
     def later(self, change: Callable[..., None], *arguments: Any) -> None:
-        """Let something happen while somebody listens, in the next pause."""
+        """Let something happen in the subscription's next pause."""
         self.time.meanwhile.append(lambda: change(*arguments))
 
     def mailboxes(self, kind: str = "") -> list[str]:
@@ -161,7 +161,9 @@ def test_what_is_no_filter_is_invalid_and_costs_nothing(
 
 
 @pytest.mark.parametrize("accept", ["application/json", "application/*", "text/html"])
-def test_a_listen_needs_a_client_that_takes_events(each: Listening, accept: str) -> None:
+def test_a_subscription_needs_a_client_that_accepts_event_streams(
+    each: Listening, accept: str
+) -> None:
     """RFC 9110, section 15.5.7; there is no answer that is no stream."""
     task_ids = each.tasks(1)
     each.stack.calls.forget()
@@ -172,16 +174,14 @@ def test_a_listen_needs_a_client_that_takes_events(each: Listening, accept: str)
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2025-06-18", "2025-03-26"])
-def test_an_older_revision_has_no_listen(each: Listening, revision: str) -> None:
+def test_an_older_revision_has_no_subscriptions(each: Listening, revision: str) -> None:
     answer = each.stack.post(LISTEN, {"notifications": {"taskIds": []}}, revision=revision)
     assert (answer.status, answer.code) == (200, METHOD)
     assert each.stack.calls.made == []
 
 
 @pytest.mark.parametrize("request_id", [None, True, 1.5, [], {}])
-def test_a_listen_without_an_id_that_could_tag_it_is_refused(
-    each: Listening, request_id: Any
-) -> None:
+def test_a_subscription_without_a_valid_id_is_refused(each: Listening, request_id: Any) -> None:
     answer = each.stack.listen([], request_id=request_id)
     assert (answer.status, answer.code) == (400, REQUEST)
 
@@ -287,7 +287,7 @@ def test_every_message_is_tagged_with_the_id_in_its_type(each: Listening, reques
     assert type(answer.result["_meta"][SUBSCRIPTION_ID]) is type(request_id)
 
 
-# what is told
+# what is sent
 
 
 def test_each_state_is_what_a_poll_would_give(each: Listening) -> None:
@@ -323,7 +323,7 @@ def test_a_tool_that_wants_polling_slower_is_followed_no_faster(each: Listening)
     assert state["pollIntervalMs"] == 900_000
 
 
-def test_every_change_is_told_in_order_until_all_tasks_are_over(live: Listening) -> None:
+def test_every_change_is_sent_in_order_until_all_tasks_have_ended(live: Listening) -> None:
     live.stack.way = live.streamed
     one, two = live.tasks(2)
     for change, *arguments in (
@@ -363,7 +363,7 @@ def test_a_stream_brings_each_change_before_the_next_one_happens(live: Listening
     assert arrived == [1, 2, 3]
 
 
-def test_a_buffered_listen_ends_as_soon_as_something_changed(live: Listening) -> None:
+def test_a_buffered_subscription_ends_at_the_first_change(live: Listening) -> None:
     """Nobody sees a change before the answer is whole."""
     one, two = live.tasks(2)
     began = live.time.now
@@ -376,7 +376,7 @@ def test_a_buffered_listen_ends_as_soon_as_something_changed(live: Listening) ->
     assert len(live.time.waits) == 5
 
 
-def test_a_quiet_listen_ends_when_its_time_is_up(each: Listening) -> None:
+def test_a_quiet_subscription_ends_when_its_time_is_up(each: Listening) -> None:
     """ "Graceful Closure", and not a timeout of the gateway's."""
     (task_id,) = each.tasks(1)
     began = each.time.now
@@ -395,7 +395,7 @@ def test_a_stream_that_says_nothing_is_kept_alive(live: Listening) -> None:
     assert kept == [b": keep-alive\n\n"] * 2
 
 
-def test_a_task_that_expires_meanwhile_ends_the_listen(live: Listening) -> None:
+def test_a_task_that_expires_meanwhile_ends_the_subscription(live: Listening) -> None:
     live.stack.way = live.streamed
     live.streamed.remaining_ms = 2 * HOUR
     (task_id,) = live.tasks(1)
@@ -410,7 +410,7 @@ def test_a_task_that_expires_meanwhile_ends_the_listen(live: Listening) -> None:
 
 
 @pytest.mark.parametrize("size", [200_000, 390_000])
-def test_a_result_too_large_for_an_event_is_told_from_its_row(each: Listening, size: int) -> None:
+def test_a_result_too_large_for_an_event_is_sent_from_its_row(each: Listening, size: int) -> None:
     (task_id,) = each.tasks(1)
     result = {"content": [{"type": "text", "text": "a" * size}]}
     each.later(each.complete, task_id, result)
@@ -419,7 +419,7 @@ def test_a_result_too_large_for_an_event_is_told_from_its_row(each: Listening, s
     assert ("result" in each.push.heard[-1]) == (size == 200_000)
 
 
-def test_a_bus_that_repeats_and_reorders_is_not_heard(live: Listening) -> None:
+def test_events_that_are_repeated_and_reordered_make_no_difference(live: Listening) -> None:
     live.stack.way = live.streamed
     (task_id,) = live.tasks(1)
 
@@ -446,7 +446,7 @@ def test_a_bus_that_repeats_and_reorders_is_not_heard(live: Listening) -> None:
 # listening again and again
 
 
-def test_nothing_is_missed_between_two_listens(live: Listening) -> None:
+def test_nothing_is_missed_between_two_subscriptions(live: Listening) -> None:
     one, two = live.tasks(2)
     live.later(live.report, one, "a")
     first = said(live.stack.listen([one, two]))
@@ -456,7 +456,7 @@ def test_nothing_is_missed_between_two_listens(live: Listening) -> None:
     live.complete(two)
     live.time.waits.clear()
     second = said(live.stack.listen([one, two]))
-    # A new listen begins with the states: of `one`, what was known already.
+    # A new subscription begins with the current states: that of `one` was sent before.
     changes = [change for change in second if change != (one, "a")]
     assert [message for task_id, message in changes if task_id == one] == ["b", "c", "d"]
     assert [message for task_id, message in changes if task_id == two] == ["completed"]
@@ -489,7 +489,7 @@ def test_a_full_answer_is_continued_by_the_next_one(live: Listening, size: int, 
 
 
 def test_changes_that_fill_an_answer_are_continued_by_the_next_one(live: Listening) -> None:
-    """Tasks that ask go on, so a client goes on to follow those that it has heard of."""
+    """Tasks that ask have not ended, so a client goes on to follow them."""
     task_ids = live.tasks(LARGE)
     text = {"type": "string", "description": "a" * 199_000}
     form = {"type": "object", "properties": {"name": text}}
@@ -548,7 +548,7 @@ def told_in_between(live: Listening, first: dict[str, Any], second: dict[str, An
 
 
 def listener(name: str = "one", version: str = "1", agent: str | None = "agent/1") -> Any:
-    """A listen's options that say who listens."""
+    """Options of a request that say who the client is."""
     return {"client": {"name": name, "version": version}, "headers": {"User-Agent": agent}}
 
 
@@ -569,7 +569,7 @@ def test_the_same_client_goes_on_where_it_stopped(
     ],
     ids=["the same", "another name", "another version", "another agent", "no agent"],
 )
-def test_a_mailbox_is_left_to_a_client_that_looks_the_same(
+def test_a_client_that_looks_the_same_gets_the_mailbox(
     live: Listening, monkeypatch: pytest.MonkeyPatch, second: dict[str, Any], same: bool
 ) -> None:
     listen = live.stack.listen
@@ -598,7 +598,7 @@ def test_a_mailbox_names_nobody(live: Listening) -> None:
     assert SECRET not in stored
 
 
-def test_two_listens_at_once_both_hear_everything(live: Listening) -> None:
+def test_two_subscriptions_at_once_both_get_everything(live: Listening) -> None:
     """The second one cannot have the mailbox that the first one has taken over."""
     (task_id,) = live.tasks(1)
     live.later(live.report, task_id, "a")
@@ -665,7 +665,7 @@ def fail(each: Listening, operation: str) -> None:
 
 
 @pytest.mark.parametrize("operation", ["query", "batch_get_item"])
-def test_a_fault_that_passes_only_delays(each: Listening, operation: str) -> None:
+def test_a_transient_error_only_delays(each: Listening, operation: str) -> None:
     """DynamoDB is busy, or a call takes too long: the next look into the mailbox finds it all."""
     (task_id,) = each.tasks(1)
 
@@ -679,8 +679,8 @@ def test_a_fault_that_passes_only_delays(each: Listening, operation: str) -> Non
     assert said(answer) == [(task_id, "working"), (task_id, "completed")]
 
 
-def test_a_fault_that_lasts_ends_a_stream_with_an_error(live: Listening) -> None:
-    """After a minute. No graceful end: the client listens again, and begins with the states."""
+def test_a_lasting_error_ends_a_stream_with_an_error(live: Listening) -> None:
+    """After a minute, without a graceful end. The client listens again, and gets the states."""
     live.stack.way = live.streamed
     live.streamed.remaining_ms = 300_000
     (task_id,) = live.tasks(1)

@@ -1,4 +1,4 @@
-"""Creating tasks while AWS has no room: what is acknowledged starts, what is refused is not there.
+"""Creating tasks while AWS throttles: acknowledged tasks start, refused ones do not exist.
 
 The place is taken, the row written, the execution started; each of them may be refused for the
 moment, or have no answer. `early` and `late` faults are those before and after it took effect.
@@ -32,7 +32,7 @@ each_call = pytest.mark.parametrize("options", KEYS.values(), ids=KEYS)
 
 
 class Busy:
-    """A server, and an AWS that has no room."""
+    """A server, and an AWS that throttles."""
 
     def __init__(self, stack: Stack, time: Time) -> None:
         self.stack, self.time = stack, time
@@ -80,7 +80,7 @@ class Busy:
         return list(self.states.executions)
 
     def assert_nothing_left(self) -> None:
-        """No row, no place, no key, no execution; and nothing for the sweeper to find."""
+        """No row, no quota, no key, no execution; and nothing for the sweeper to find."""
         assert self.stack.rows == []
         items = real("dynamodb").scan(TableName=CALLERS)["Items"]
         assert not [item for item in items if item["pk"]["S"].startswith("key#")]

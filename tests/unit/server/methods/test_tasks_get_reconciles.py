@@ -44,7 +44,7 @@ class Lost:
         stack.serve()
 
     def created(self, started: bool = True, **options: Any) -> str:
-        """A task; that Step Functions had no room for, unless it was started."""
+        """A task whose execution Step Functions throttled, unless it was `started`."""
         start = self.stack.calls.instead["start_execution"]
         if not started:
             refuse = refusing("stepfunctions", "ThrottlingException")
@@ -55,7 +55,7 @@ class Lost:
         return task_id
 
     def end(self, task_id: str) -> None:
-        """Its execution ends, and nobody hears of it."""
+        """Its execution ends, and the event of it is lost."""
         self.states.end(execution_arn(MACHINE, task_id), RESULT)
 
     def poll(self, task_id: str, **options: Any) -> tuple[str, list[str]]:
@@ -91,14 +91,14 @@ def test_a_poll_of_a_task_that_is_well_is_one_read(lost: Lost) -> None:
     assert "stepfunctions" not in lost.stack.calls.clients
 
 
-def test_a_task_that_nothing_was_ever_heard_of_is_asked_after_soon(lost: Lost) -> None:
+def test_a_task_that_never_reported_is_reconciled_soon(lost: Lost) -> None:
     task_id = lost.created()
     lost.time.now += FIRST_RECONCILE_MS
     assert lost.poll(task_id) == ("working", LOOK)
 
 
 def test_a_task_may_be_silent_for_as_long_as_a_step_of_its_tool(lost: Lost) -> None:
-    """Its tool's timeout, and what else it takes until the next step is heard of."""
+    """Its tool's timeout, and a margin until the next step reports."""
     entry = lost.stack.catalogue.tools["count"]
     task_id = lost.created()
     lost.time.now += FIRST_RECONCILE_MS
@@ -133,7 +133,7 @@ def test_of_many_polls_at_one_moment_one_asks(lost: Lost) -> None:
 
 
 @pytest.mark.parametrize("status", [Status.COMPLETED, Status.CANCELLED])
-def test_a_poll_of_a_task_that_is_over_is_one_read(lost: Lost, status: Status) -> None:
+def test_a_poll_of_an_ended_task_is_one_read(lost: Lost, status: Status) -> None:
     """A client that reads its result does not wait for what is left to do."""
     task_id = lost.created()
     if status is Status.CANCELLED:
@@ -144,7 +144,7 @@ def test_a_poll_of_a_task_that_is_over_is_one_read(lost: Lost, status: Status) -
     assert lost.poll(task_id) == (status.value, ["get_item"])
 
 
-def test_nobody_elses_poll_looks_after_a_task(lost: Lost) -> None:
+def test_another_callers_poll_does_not_reconcile_a_task(lost: Lost) -> None:
     task_id = lost.created(started=False, user_arn=ALICE)
     lost.time.now += FIRST_RECONCILE_MS
     lost.stack.calls.forget()
@@ -163,7 +163,7 @@ def test_a_task_that_was_never_started_is_started_by_a_poll(lost: Lost) -> None:
     assert list(lost.states.executions) == [execution_arn(MACHINE, task_id)]
 
 
-def test_a_poll_tells_of_an_end_that_nobody_had_heard_of(lost: Lost) -> None:
+def test_a_poll_finds_an_end_that_was_not_written(lost: Lost) -> None:
     """This poll, and not the next one."""
     task_id = lost.created()
     lost.end(task_id)
@@ -207,7 +207,7 @@ def test_a_poll_tells_that_a_task_cannot_be_started(lost: Lost) -> None:
     assert lost.poll(task_id)[0] == "failed"
 
 
-def test_a_task_of_version_3_is_looked_after_by_a_poll(lost: Lost) -> None:
+def test_a_task_of_version_3_is_reconciled_by_a_poll(lost: Lost) -> None:
     lost.time.now = NOW + FIRST_RECONCILE_MS
     machine = before.WORKING["stateMachineArn"]["S"]
     before.put(before.WORKING | {"principal": {"S": "anonymous"}})
@@ -253,10 +253,10 @@ def break_down(lost: Lost) -> None:
 
 
 @pytest.mark.parametrize("how", BREAKS.values(), ids=BREAKS)
-def test_a_poll_is_answered_whatever_becomes_of_the_look(
+def test_a_poll_is_answered_when_the_reconciliation_fails(
     lost: Lost, how: Callable[[Lost], None]
 ) -> None:
-    """With the task as its row has it. It is looked after later."""
+    """With the task as its row has it. The task is reconciled later."""
     task_id = lost.created(started=False)
     instead = dict(lost.stack.calls.instead)
     lost.time.now += FIRST_RECONCILE_MS
@@ -269,7 +269,9 @@ def test_a_poll_is_answered_whatever_becomes_of_the_look(
     assert list(lost.states.executions) == [execution_arn(MACHINE, task_id)]
 
 
-def test_a_poll_looks_after_a_task_in_a_hurry(lost: Lost, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_poll_uses_the_reconciler_within_request(
+    lost: Lost, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The sweeper has the time to repeat its calls; a client waits."""
 
     def refuse(deployment: Deployment) -> Any:

@@ -306,7 +306,7 @@ def test_a_tool_asks_within_the_request(
 
 
 @pytest.mark.parametrize(("tool", "arguments", "capabilities"), ASKING.values(), ids=ASKING)
-def test_a_client_that_cannot_be_asked_is_told_what_it_lacks(
+def test_a_client_that_cannot_be_asked_learns_which_capability_is_missing(
     stack: Stack, tool: str, arguments: dict[str, Any], capabilities: Any
 ) -> None:
     """mrtr.mdx, "Server Requirements": only what the client declared."""
@@ -332,7 +332,7 @@ HALL: Final = {"hall": {"action": "accept", "content": {"hall": "great"}}}
 
 
 def test_what_has_to_be_known_first_is_asked_before_there_is_a_task(stack: Stack) -> None:
-    """tasks.md, "Task Creation": the rounds of the request end before CreateTaskResult."""
+    """tasks.md, "Task Creation": questions come before CreateTaskResult."""
     params = {"name": "book", "arguments": {"seats": 20, "name": "Ada"}}
     asked = stack.post("tools/call", params)
     assert list(asked.result["inputRequests"]) == ["hall"]
@@ -366,7 +366,7 @@ def test_without_tasks_the_same_tool_asks_within_the_request(stack: Stack) -> No
     assert answer.result["content"][0]["text"] == "20 seats in great"
 
 
-# when AWS does not do as it is told
+# errors of AWS
 
 
 REFUSALS: Final = ["StateMachineDoesNotExist", "InvalidExecutionInput", "AccessDeniedException"]

@@ -122,7 +122,7 @@ def test_a_header_that_names_another_version_is_refused(server: Stack, version: 
 
 
 @every_revision
-def test_an_earlier_version_has_no_place_in_meta(server: Stack, revision: str) -> None:
+def test_an_earlier_version_in_meta_is_refused(server: Stack, revision: str) -> None:
     about = {VERSION_KEY: revision, CAPABILITIES_KEY: {}}
     headers = {"MCP-Protocol-Version": revision, "Mcp-Method": "tools/list"}
     refused = raw(server, request("tools/list", _meta=about), headers)
@@ -500,7 +500,7 @@ def test_an_optional_task_runs_within_the_request(server: Stack, revision: str) 
     ],
 )
 def test_nobody_is_asked(server: Stack, revision: str, method: str, params: dict[str, Any]) -> None:
-    """Whatever the request carries that would count in 2026."""
+    """Although the request has members that would count in 2026."""
     later = {
         "inputResponses": {"place": accept(place="Rome"), "sure": accept(sure=True)},
         "requestState": "abc",
@@ -593,7 +593,7 @@ def test_what_the_transport_refuses_keeps_its_status(server: Stack, revision: st
 
 
 @every_revision
-def test_a_client_hears_from_the_level_info_on(server: Stack, revision: str) -> None:
+def test_a_client_gets_log_messages_from_info_on(server: Stack, revision: str) -> None:
     """It said nothing, or it was not remembered (2025-11-25 server/utilities/logging.mdx)."""
     for level, heard in (("debug", 0), ("info", 1), ("error", 1)):
         answer = call(server, revision, "noisy", level=level)
@@ -602,7 +602,7 @@ def test_a_client_hears_from_the_level_info_on(server: Stack, revision: str) -> 
 
 
 @every_revision
-def test_progress_goes_to_whoever_gave_a_token(server: Stack, revision: str) -> None:
+def test_progress_goes_to_clients_that_gave_a_token(server: Stack, revision: str) -> None:
     params = {"name": "noisy", "arguments": {"level": "debug"}, "_meta": {"progressToken": "t"}}
     answer = post(server, revision, "tools/call", **params)
     assert [message["method"] for message in answer.notifications] == ["notifications/progress"] * 2
@@ -686,7 +686,7 @@ def test_a_batch_ends_when_its_answer_is_full(
     assert ["error" in answer for answer in answers] == [False, False, True, True, True]
 
 
-def test_a_batch_ends_when_its_time_is_over(server: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_ends_when_its_time_is_up(server: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "MAX_BATCH_SECONDS", 0.0)
     answers = batch(server, {**PING, "id": 1}, {**PING, "id": 2}).batch or []
     assert all("alone" in answer["error"]["message"] for answer in answers)
