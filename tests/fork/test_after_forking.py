@@ -28,9 +28,11 @@ version = "1.0.0"
 TOOL_TEST: Final = "tests/tools/test_count_words.py"
 NOTICES: Final = (
     "tests/tools",
-    "tests/unit/handlers",
+    "tests/unit/handlers/test_events.py",
+    "tests/unit/handlers/test_authorize.py",
     "tests/unit/infra/test_server_file.py",
     "tests/unit/local/test_deployment.py",
+    "tests/unit/local/gateway/test_command_line.py",
     "tests/unit/test_documentation.py",
     "tests/infra/test_options.py",
 )

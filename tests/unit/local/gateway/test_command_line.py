@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from local.deployment import stack_name
 from local.gateway.lambda_instances import LambdaFunction
 from tests.paths import ROOT
 from tests.unit.local.gateway.small_function import runs, until
@@ -39,8 +41,9 @@ def test_instances_end_with_the_gateway(
     function: LambdaFunction, tmp_path: Path, ended_by: signal.Signals
 ) -> None:
     """Instances of a killed gateway notice that their Runtime API is gone."""
-    (tmp_path / "up" / "mcp-tasks").mkdir(parents=True)
-    (tmp_path / "up" / "mcp-tasks" / "outputs.json").write_text('{"mcp-tasks": {}}')
+    outputs = tmp_path / "up" / stack_name() / "outputs.json"
+    outputs.parent.mkdir(parents=True)
+    outputs.write_text(json.dumps({stack_name(): {}}))
     program = MAIN.format(state=str(tmp_path), function=function)
     command = [sys.executable, "-c", program]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
