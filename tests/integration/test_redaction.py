@@ -190,8 +190,8 @@ def _send_tokens(sent: Sent, guarded: LocalStack, issuer: Issuer) -> None:
         client.send(body, headers)
     query = Client(f"{guarded.url}?access_token={new('token in the query')}", WITH_TASKS)
     query.send(*query.compose("tools/list"))
-    told = Client(guarded.url, WITH_TASKS, tokens["good"]).call("say", text=new("said")).result
-    assert told["content"][0]["text"].startswith("canary")
+    result = Client(guarded.url, WITH_TASKS, tokens["good"]).call("say", text=new("said")).result
+    assert result["content"][0]["text"].startswith("canary")
 
 
 def _wait_for_the_end(sent: Sent) -> None:
@@ -200,14 +200,14 @@ def _wait_for_the_end(sent: Sent) -> None:
     deadline = time.monotonic() + WAIT_SECONDS
     while True:
         groups = sent.logs.groups()
-        told = {
+        logged = {
             name: {id for id in ids if any(id in line for line in lines)}
             for name, lines in groups.items()
             if "Finish" in name or "Deliver" in name
         }
-        if sum(found == ids for found in told.values()) >= 2:
+        if sum(found == ids for found in logged.values()) >= 2:
             return
-        assert time.monotonic() < deadline, told
+        assert time.monotonic() < deadline, logged
         time.sleep(0.2)
 
 

@@ -95,14 +95,14 @@ def holding_queue(aws: Any, function: str) -> Iterator[None]:
         lambda_.update_event_source_mapping(UUID=mapping["UUID"], Enabled=True)
 
 
-@pytest.mark.parametrize("left_by_whom", [0, 1], ids=["the rule", "Lambda"])
+@pytest.mark.parametrize("index", [0, 1], ids=["the rule", "Lambda"])
 def test_a_task_whose_executions_end_was_missed_is_finished(
     stack: LocalStack,
     aws: Any,
     client: Client,
     traces: Traces,
     dead_letters: DeadLetters,
-    left_by_whom: int,
+    index: int,
 ) -> None:
     with dropping_execution_events(aws, stack):
         task_id = client.start("count_up", to=1)
@@ -111,12 +111,12 @@ def test_a_task_whose_executions_end_was_missed_is_finished(
         execution = aws("stepfunctions").describe_execution(
             executionArn=f"{arn.replace(':stateMachine:', ':execution:')}:{task_id}"
         )
-        letter = messages_of("finish")[left_by_whom]
-        body = json.loads(letter["Body"])
+        message = messages_of("finish")[index]
+        body = json.loads(message["Body"])
         event = body.get("requestPayload", body)
-        told = ("executionArn", "stateMachineArn", "name", "status", "output")
-        event["detail"] |= {name: execution[name] for name in told}
-        dead_letters.put("Finish", body, letter.get("MessageAttributes"))
+        fields = ("executionArn", "stateMachineArn", "name", "status", "output")
+        event["detail"] |= {name: execution[name] for name in fields}
+        dead_letters.put("Finish", body, message.get("MessageAttributes"))
         assert traces.row(task_id)["status"]["S"] == "working"
         tally = dead_letters.replay("Finish")
     assert (tally.found, tally.left) == (1, 0)
@@ -132,8 +132,8 @@ def test_changes_that_were_not_published_reach_subscribers(
     with subscribed(Client(gateway.url)) as subscriber, discarding_stream(aws, publish):
         subscriber.accept_start()
         subscriber.client.end(subscriber.task_id)
-        (letter,) = messages_of("publish")
-        body = json.loads(letter["Body"])
+        (message,) = messages_of("publish")
+        body = json.loads(message["Body"])
         body["DDBStreamBatchInfo"] |= _changes_of(subscriber.task_id, stack, aws)
         dead_letters.put("Publish", body)
         tally = dead_letters.replay("Publish")
@@ -197,8 +197,8 @@ def _give_up_on(count: int, dead_letters: DeadLetters, aws: Any) -> None:
 
 
 def test_a_failed_run_of_the_sweeper_is_repeated(dead_letters: DeadLetters) -> None:
-    for letter in messages_of("sweep"):
-        dead_letters.put("Sweep", letter["Body"], letter.get("MessageAttributes"))
+    for message in messages_of("sweep"):
+        dead_letters.put("Sweep", message["Body"], message.get("MessageAttributes"))
     tally = dead_letters.replay("Sweep")
     assert (tally.found, tally.left) == (2, 0)
 
@@ -206,8 +206,8 @@ def test_a_failed_run_of_the_sweeper_is_repeated(dead_letters: DeadLetters) -> N
 def test_messages_about_a_deleted_stream_stay_and_are_reported_as_too_old(
     dead_letters: DeadLetters, aws: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (letter,) = messages_of("publish")
-    dead_letters.put("Publish", letter["Body"])
+    (message,) = messages_of("publish")
+    dead_letters.put("Publish", message["Body"])
     tally = dead_letters.replay("Publish")
     aws("sqs").purge_queue(QueueUrl=dead_letters.outputs["PublishDeadLetterQueueUrl"])
     assert (tally.found, tally.left) == (1, 1)

@@ -22,12 +22,12 @@ def quote(task: TaskContext, text: str, end: str) -> str:
     """Report, ask and return what is given; or end in another way, with the same words."""
     task.report(f"status of {text}")
     answer = task.ask(f"question about {text}", Name, key="name").name
-    told = f"{text} and {answer}"
+    text_and_answer = f"{text} and {answer}"
     if end == "error":
-        raise ToolError(told)
+        raise ToolError(text_and_answer)
     if end == "crash":
-        raise RuntimeError(told) from KeyError(answer)
-    return told
+        raise RuntimeError(text_and_answer) from KeyError(answer)
+    return text_and_answer
 
 
 @tool

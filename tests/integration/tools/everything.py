@@ -43,7 +43,7 @@ def who(task: TaskContext, greeting: str) -> str:
 
 @tool(task="optional", poll_every=QUICK)
 def survey(task: TaskContext, secret: str = "") -> list[str]:
-    """Ask for everything that a client can be asked for, in three rounds."""
+    """Ask for everything that a client can be asked for, each in a repeated request."""
     name = who(task, "Hello")
     task.ask_url("Please sign the form", "https://example.com/sign", key="sign")
     rest = task.ask_all({"poem": AskModel(f"A poem about {name}"), "roots": AskRoots()})
@@ -87,7 +87,7 @@ def pixels() -> bytes:
 
 @resource("note://by/{name}", mime_type="text/plain", complete={"name": ["ada", "alan", "grace"]})
 def note_by(name: str) -> str:
-    """A note by somebody."""
+    """A note by one person."""
     if name not in ("ada", "alan", "grace"):
         raise NotFound(name)
     return f"a note by {name}"

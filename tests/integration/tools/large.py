@@ -37,7 +37,7 @@ def echo(value: dict[str, Any]) -> dict[str, Any]:
 
 
 class Page(BaseModel):
-    """What somebody writes."""
+    """A form with text."""
 
     text: str
 

@@ -1,4 +1,4 @@
-"""A tool that tries what nobody allowed it."""
+"""A tool that calls AWS without permission."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcp_tasks import tool
 
 @tool(task="optional", poll_every=timedelta(milliseconds=200))
 def overreach() -> dict[str, str]:
-    """Call AWS without having declared a permission; tell what came of it."""
+    """Call AWS without having declared a permission. Return the errors."""
     rows = {"TableName": os.environ["TASKS_TABLE"]}
     key = {"taskId": {"S": "c1-00000000000000000000000000000000"}}
     calls: dict[str, tuple[str, str, dict[str, Any]]] = {

@@ -12,19 +12,19 @@ from mcp_tasks import TaskContext, ToolError, workflow_tool
 
 
 class Arguments(BaseModel):
-    """How to end."""
+    """How the workflow ends."""
 
     how: Literal["step_error", "step_crash", "fail_state", "fail_tool_error", "wrong_output"]
 
 
 class Output(BaseModel):
-    """What the tool promises."""
+    """The output schema."""
 
     value: int
 
 
 def end(task: TaskContext, how: str) -> dict[str, str]:
-    """End in the step, or leave it to the states."""
+    """End the workflow in this step, or let its states end it."""
     task.report(f"ending by {how}")
     if how == "step_error":
         raise ToolError("The step says no")

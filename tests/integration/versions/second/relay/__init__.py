@@ -10,7 +10,7 @@ from mcp_tasks import TaskContext, workflow_tool
 
 
 class Arguments(BaseModel):
-    """Seconds to wait for, if nobody is asked."""
+    """Seconds to wait, unless the workflow asks."""
 
     wait: int
     ask: bool
