@@ -1,7 +1,8 @@
 """Forms: the flat JSON Schemas that a task may ask a person to fill in.
 
-client/elicitation.mdx, "Requested Schema": an object of primitive fields. What a client refuses or
-this server could not check would keep its task waiting for ever, so it is refused when it is asked.
+client/elicitation.mdx, "Requested Schema": an object of primitive fields. A form that a client
+refuses, or that this server cannot validate, would leave its task waiting until it expires. So it
+is refused when it is asked.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class InvalidQuestion(ValueError):
 
 
 class InvalidAnswer(ValueError):
-    """An answer that does not fit its question; the message names the key and what is wrong."""
+    """An answer that does not match its question; the message names the key and what is wrong."""
 
 
 def check_form(schema: Mapping[str, Any]) -> None:

@@ -1,8 +1,8 @@
 """Task ids: `<cell>-<128 random bits>`.
 
-The cell says which stack holds the task, so that a router can read it from `Mcp-Name`. The random
-part makes the id unguessable (tasks.md, "Security Considerations"). The whole is plain ASCII, at
-most 80 characters, and therefore also the name of the task's execution (StartExecution, `name`).
+The cell names the stack that has the task: a router reads it from `Mcp-Name`. The random part makes
+the id unguessable (tasks.md, "Security Considerations"). An id is plain ASCII with at most 80
+characters, so that it is also the name of the task's execution (StartExecution, `name`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def new_task_id(cell: str) -> str:
 def cell_of(value: object) -> str | None:
     """The cell of an id that could have come from `new_task_id`; None when it could not.
 
-    Costs no read. Whether the task exists is for its cell to say.
+    Reads nothing: only the cell's own stack knows whether the task exists.
     """
     if not isinstance(value, str) or not _TASK_ID.fullmatch(value):
         return None

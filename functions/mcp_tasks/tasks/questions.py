@@ -1,13 +1,13 @@
-"""What a client is asked, and what it answers (mrtr.mdx, "InputRequests"; tasks.md, "Task Update
+"""Questions to a client, and its answers (mrtr.mdx, "InputRequests"; tasks.md, "Task Update
 Requests").
 
-The same questions are asked within a request, as multi round-trip requests, and by tasks. A
-workflow asks through one state that waits on one Step Functions task token; that is an *ask*. It
-may hold several questions, each with a key of its own, and resumes when all are answered. Several
-asks may be open at once, from parallel branches.
+A question is asked by a task, or within a multi round-trip request. A state of a workflow asks
+while it waits on a Step Functions task token; that is an *ask*. An ask may have several questions,
+each with its own key, and its state goes on when all are answered. Parallel branches may have
+several asks open at once.
 
 Keys are unique over the task's life without any bookkeeping: the ask's id is a hash of its token,
-and each key carries it. A redelivered ask therefore has the same keys, and a new one never does.
+and is part of each key. An ask that is delivered twice has the same keys; a new ask has others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_ANSWERS_CHARACTERS: Final = 100_000
 
 
 class Kind(StrEnum):
-    """What a client can be asked for. It says which of them it is able to do, on every request."""
+    """What a client can be asked for. It declares on every request which of them it can answer."""
 
     FORM = "form"
     URL = "url"
@@ -47,9 +47,9 @@ class Question(ABC):
     kind: ClassVar[Kind]
 
     def check(self, key: str, answer: object) -> dict[str, Any]:
-        """The answer as it is passed on, without what nobody asked for.
+        """The answer as it is delivered, without members that were not asked for.
 
-        Raises InvalidAnswer when it does not fit the question; the message names the key.
+        Raises InvalidAnswer when it does not match the question; the message names the key.
         """
         if len(json.dumps(answer)) > MAX_ANSWER_CHARACTERS:
             raise InvalidAnswer(f"{key}: an answer has at most {MAX_ANSWER_CHARACTERS} characters")
@@ -88,7 +88,7 @@ class FormQuestion(Question):
 
 @dataclass(frozen=True, slots=True)
 class UrlQuestion(Question):
-    """A page for a person to visit; what is done there does not pass through the client."""
+    """A page for a person to visit; the client does not see what is done there."""
 
     kind: ClassVar[Kind] = Kind.URL
     message: str
@@ -110,7 +110,7 @@ class SamplingQuestion(Question):
     params: dict[str, Any]
 
     def __post_init__(self) -> None:
-        """Raises InvalidQuestion for what clients must declare beyond sampling itself."""
+        """Raises InvalidQuestion for what needs a capability beyond sampling itself."""
         context = self.params.get("includeContext", "none")
         if "tools" in self.params or "toolChoice" in self.params or context != "none":
             raise InvalidQuestion("sampling with tools or with context is not supported")
@@ -186,11 +186,11 @@ class Ask:
 
     @property
     def outstanding(self) -> dict[str, Question]:
-        """The questions that nobody has answered yet."""
+        """The questions that are not answered yet."""
         return {key: q for key, q in self.questions.items() if key not in self.answers}
 
     def take(self, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """Those of the answers, by key, that are to outstanding questions; the rest is ignored.
+        """The answers to outstanding questions, by key; other members of `given` are ignored.
 
         Raises InvalidAnswer.
         """
@@ -219,7 +219,7 @@ def open_ask(token: str, questions: Mapping[str, Question], room: int | None = N
 
 
 def check_size(answers: Iterable[Mapping[str, Any]]) -> None:
-    """Raises InvalidAnswer when a task could not hold these answers together."""
+    """Raises InvalidAnswer when these answers together are too large for a task's row."""
     if len(json.dumps(list(answers))) > MAX_ANSWERS_CHARACTERS:
         raise InvalidAnswer(
             f"this task: all together have more than {MAX_ANSWERS_CHARACTERS} characters"
@@ -227,7 +227,7 @@ def check_size(answers: Iterable[Mapping[str, Any]]) -> None:
 
 
 def kinds(questions: Iterable[Question]) -> frozenset[Kind]:
-    """What a client must be able to do to answer all of them."""
+    """The kinds of these questions: what a client must have declared to be asked all of them."""
     return frozenset(question.kind for question in questions)
 
 

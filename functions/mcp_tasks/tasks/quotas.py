@@ -126,9 +126,9 @@ class CallerQuotas:
         if ended:
             self._remove(key, ended)
             return
-        # A caller that goes on trying costs one write, and no reads until RECHECK_AFTER_MS is over.
+        # A caller that goes on trying costs one write, and no reads for RECHECK_AFTER_MS.
         # Race: the item expired since it was read. An item that has nothing but this time would be
-        # of no use, and would stay for good.
+        # of no use, and DynamoDB would never delete it.
         try:
             self._client.update_item(
                 TableName=self._table,
