@@ -178,8 +178,8 @@ def _complete(file: Path, call: _Call) -> None:
         return
     if call.function == WORKER and call.jsonata:
         call.event.setdefault("trace", TRACE_EXPRESSION)
-    if call.max_output_bytes is not None and "room.$" not in call.event:
-        call.event.setdefault("room", call.max_output_bytes)
+    if call.max_output_bytes is not None and "max_output_bytes.$" not in call.event:
+        call.event.setdefault("max_output_bytes", call.max_output_bytes)
 
 
 def _add_retry(state: dict[str, Any], errors: Sequence[str]) -> None:

@@ -5,10 +5,10 @@ Each tool has a worker of its own, with its own role, timeout and memory. The wo
     {"task": "c1-...", "input": {...}, "answers": {...}, "client_can": [...]}   for a function tool
     {"task": "c1-...", "input": {...}, "step": "split"}                         for a step
 
-Both have `"trace": {"traceparent": ...}` when the client sent a trace context. `"earlier"` points
-to the answers before `"answers"`, once these are many. `"room"` is how many bytes a step's output
-may have, where that is less than usual. State machines that were deployed before this code send
-neither. Large values are payload pointers, which are resolved before the tool gets them.
+Both have `"trace": {"traceparent": ...}` when the client sent a trace context. `"earlier_answers"`
+points to the answers before `"answers"`, once these are many. `"max_output_bytes"` limits a step's
+output, where less than usual may pass. Large values are payload pointers, which are resolved before
+the tool gets them.
 """
 
 from __future__ import annotations
@@ -82,5 +82,6 @@ def run(event: dict[str, Any]) -> Any:
     if isinstance(tool, WorkflowTool):
         output = run_step(tool, event["step"], arguments, task)
         with state_retried_if_transient():
-            return payloads.offload(output, event.get("room") or MAX_STEP_OUTPUT_BYTES, prefix)
+            max_bytes = event.get("max_output_bytes") or MAX_STEP_OUTPUT_BYTES
+            return payloads.offload(output, max_bytes, prefix)
     raise LookupError(f"there is no tool {TOOL} in this deployment")

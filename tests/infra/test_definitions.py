@@ -490,7 +490,7 @@ def test_a_step_may_have_heartbeats(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "room"),
+    ("state", "limit"),
     [
         (WORKER, None),
         (_map(_machine(WORKER)), MAX_MAP_OUTPUT_BYTES),
@@ -501,24 +501,24 @@ def test_a_step_may_have_heartbeats(tmp_path: Path) -> None:
         (_map(_machine(_parallel(*[_machine(WORKER)] * 2))), MAX_MAP_OUTPUT_BYTES // 2),
         (_map(_machine(_parallel(*[_machine(WORKER)] * 40))), MIN_OUTPUT_BYTES),
         (_parallel(*[_machine(_map(_machine(WORKER)))] * 2), MAX_MAP_OUTPUT_BYTES),
-        (_map(_machine({**WORKER, "Arguments": {"step": "one", "room": 7}})), 7),
+        (_map(_machine({**WORKER, "Arguments": {"step": "one", "max_output_bytes": 7}})), 7),
     ],
     ids=[
         *("top", "Map", "Map, invoke", "3 branches", "4 branches", "40 branches"),
         *("branches in a Map", "40 branches in a Map", "Maps in branches", "own"),
     ],
 )
-def test_outputs_that_are_put_together_have_room_for_each_other(
-    tmp_path: Path, state: dict[str, Any], room: int | None
+def test_outputs_that_are_put_together_have_a_limit_each(
+    tmp_path: Path, state: dict[str, Any], limit: int | None
 ) -> None:
     """Step Functions carries 256 KiB (developer guide, "Quotas")."""
     steps = list(_steps(_deployed(tmp_path, _machine(state, **LANGUAGE))))
     assert steps
-    assert [arguments.get("room") for arguments in steps] == [room] * len(steps)
+    assert [arguments.get("max_output_bytes") for arguments in steps] == [limit] * len(steps)
 
 
 @pytest.mark.parametrize(
-    ("state", "room"),
+    ("state", "limit"),
     [
         (ASK, None),
         (_map(_machine(ASK)), MAX_MAP_OUTPUT_BYTES),
@@ -528,30 +528,35 @@ def test_outputs_that_are_put_together_have_room_for_each_other(
     ],
     ids=["top", "Map", "2 branches", "3 branches", "40 branches in a Map"],
 )
-def test_answers_that_are_put_together_have_room_for_each_other(
-    tmp_path: Path, state: dict[str, Any], room: int | None
+def test_answers_that_are_put_together_have_a_limit_each(
+    tmp_path: Path, state: dict[str, Any], limit: int | None
 ) -> None:
     """Each branch, or iteration, may be answered as much as a task may hold at a time."""
     for _, found in _tasks(_deployed(tmp_path, _machine(state, **LANGUAGE))):
         payload = found["Arguments"]["Payload"]
-        assert payload.get("room") == room
+        assert payload.get("max_output_bytes") == limit
         assert "trace" not in payload
 
 
 @pytest.mark.parametrize("key", ["ItemProcessor", "Iterator"])
-def test_a_jsonpath_step_in_a_map_has_its_room_too(tmp_path: Path, key: str) -> None:
+def test_a_jsonpath_step_in_a_map_has_its_limit_too(tmp_path: Path, key: str) -> None:
     """A number is no path that could find nothing."""
     state = {**BY_PATH, "Parameters": {"step": "one"}}
     ((_, found),) = _tasks(_deployed(tmp_path, _machine(_map(_machine(state), key))))
-    assert found["Parameters"] == {"step": "one", "room": MAX_MAP_OUTPUT_BYTES}
+    assert found["Parameters"] == {"step": "one", "max_output_bytes": MAX_MAP_OUTPUT_BYTES}
 
 
 @pytest.mark.parametrize(
     "state",
-    [BY_PATH, INVOKE_BY_PATH, {**BY_PATH, "Parameters": {"room.$": "$.room"}}, ONE_EXPRESSION],
+    [
+        BY_PATH,
+        INVOKE_BY_PATH,
+        {**BY_PATH, "Parameters": {"max_output_bytes.$": "$.max_output_bytes"}},
+        ONE_EXPRESSION,
+    ],
     ids=["the state's input", "a path", "own", "one expression"],
 )
-def test_where_a_room_cannot_be_written_an_event_is_left_alone(
+def test_where_a_limit_cannot_be_written_an_event_is_left_alone(
     tmp_path: Path, state: dict[str, Any]
 ) -> None:
     ((_, found),) = _tasks(_deployed(tmp_path, _machine(_map(_machine(state)))))
@@ -559,7 +564,7 @@ def test_where_a_room_cannot_be_written_an_event_is_left_alone(
     assert found == state
 
 
-def test_a_room_is_room_for_a_pointer() -> None:
+def test_a_limit_is_enough_for_a_pointer() -> None:
     owner = payload_prefix("t" * 64, f"{'c' * 16}-{'0' * 32}")
     pointer = PayloadPointer(f"{owner}/{'f' * 32}", MAX_OBJECT_BYTES, MAX_OBJECT_BYTES).as_json()
     assert (
@@ -618,13 +623,13 @@ def test_a_function_s_worker_gets_what_the_call_held(execution_input: dict[str, 
     states = json.loads(Definition.of(_function()).text)["States"]
     context = {"Execution": {"Name": "c1-0", "Input": execution_input}}
     started = _evaluated(states["Start"]["Assign"], input=execution_input, context=context)
-    assert started == {"answers": execution_input["answers"], "earlier": {}}
+    assert started == {"answers": execution_input["answers"], "earlier_answers": {}}
     event = _evaluated(states["Run"]["Arguments"], started, input=execution_input, context=context)
     assert event == {
         "task": "c1-0",
         "input": execution_input["arguments"],
         "answers": execution_input["answers"],
-        "earlier": {},
+        "earlier_answers": {},
         "client_can": execution_input["client_can"],
         "trace": execution_input["trace"],
     }
@@ -633,8 +638,11 @@ def test_a_function_s_worker_gets_what_the_call_held(execution_input: dict[str, 
 @pytest.mark.parametrize(
     ("returned", "next_run"),
     [
-        ({}, {"answers": {"a": 1, "b": 2}, "earlier": {"pointer": "to 0"}}),
-        ({"earlier": {"pointer": "to a"}}, {"answers": {"b": 2}, "earlier": {"pointer": "to a"}}),
+        ({}, {"answers": {"a": 1, "b": 2}, "earlier_answers": {"pointer": "to 0"}}),
+        (
+            {"earlier_answers": {"pointer": "to a"}},
+            {"answers": {"b": 2}, "earlier_answers": {"pointer": "to a"}},
+        ),
     ],
     ids=["few", "many"],
 )
@@ -643,7 +651,7 @@ def test_a_function_s_next_run_gets_the_new_answers_and_those_before(
 ) -> None:
     """What its worker has stored is carried as a pointer, and not beside it."""
     ask = json.loads(Definition.of(_function()).text)["States"]["Ask"]
-    variables = {"answers": {"a": 1}, "earlier": {"pointer": "to 0"}}
+    variables = {"answers": {"a": 1}, "earlier_answers": {"pointer": "to 0"}}
     assigned = _evaluated(ask["Assign"], variables, input={"ask": {}, **returned}, result={"b": 2})
     assert assigned == next_run
 
@@ -659,7 +667,7 @@ def test_what_a_function_s_run_is_given_is_not_too_much() -> None:
         for name, state in _tasks(json.loads(Definition.of(_function()).text))
         if name == "Ask"
     ]
-    assert "room" not in ask, "an object has to stay one, for $merge"
+    assert "max_output_bytes" not in ask, "an object has to stay one, for $merge"
 
 
 def test_jsonata_s_braces_are_no_placeholders(tmp_path: Path) -> None:

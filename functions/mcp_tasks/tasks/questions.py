@@ -181,8 +181,8 @@ class Ask:
     names: dict[str, str]
     questions: dict[str, Question]
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    room: int | None = None
-    """Bytes that the state's output may have, where MAX_ANSWERS_CHARACTERS are too many."""
+    max_output_bytes: int | None = None
+    """The limit of the state's output, where MAX_ANSWERS_CHARACTERS are too many."""
 
     @property
     def outstanding(self) -> dict[str, Question]:
@@ -203,7 +203,9 @@ class Ask:
         return {self.names[key]: answer for key, answer in self.answers.items()}
 
 
-def open_ask(token: str, questions: Mapping[str, Question], room: int | None = None) -> Ask:
+def open_ask(
+    token: str, questions: Mapping[str, Question], max_output_bytes: int | None = None
+) -> Ask:
     """Give an ask its id and its keys.
 
     Raises InvalidQuestion when there is nothing to ask or a name is empty.
@@ -215,7 +217,7 @@ def open_ask(token: str, questions: Mapping[str, Question], room: int | None = N
     ask_id = hashlib.sha256(token.encode()).hexdigest()[:12]
     names = {f"{name}-{ask_id}": name for name in questions}
     asked = {key: questions[name] for key, name in names.items()}
-    return Ask(ask_id, token, names, asked, room=room)
+    return Ask(ask_id, token, names, asked, max_output_bytes=max_output_bytes)
 
 
 def check_size(answers: Iterable[Mapping[str, Any]]) -> None:

@@ -105,6 +105,7 @@ def revision_of(item: Mapping[str, Any]) -> int:
 
 def ask_attributes(ask: Ask) -> dict[str, Any]:
     """A new ask, as a task's row holds it."""
+    limit = ask.max_output_bytes
     return {
         "token": ask.token,
         "names": ask.names,
@@ -112,7 +113,7 @@ def ask_attributes(ask: Ask) -> dict[str, Any]:
             key: json.dumps(question.as_json()) for key, question in ask.questions.items()
         },
         "answers": {},
-        **({} if ask.room is None else {"room": ask.room}),
+        **({} if limit is None else {"maxOutputBytes": limit}),
     }
 
 
@@ -123,7 +124,7 @@ def _ask(ask_id: str, row: Mapping[str, Any]) -> Ask:
         names=dict(row["names"]),
         questions={key: question(json.loads(text)) for key, text in row["questions"].items()},
         answers={key: json.loads(text) for key, text in row["answers"].items()},
-        room=row.get("room"),
+        max_output_bytes=row.get("maxOutputBytes"),
     )
 
 

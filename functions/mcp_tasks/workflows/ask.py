@@ -8,8 +8,8 @@ and receives the answers by name. A question and its answer are one of
     {"sampling": {"messages": [...], "maxTokens": 9}}    {"role": ..., "content": ..., "model": ...}
     {"roots": {}}                                        {"roots": [{"uri": "file:///..."}]}
 
-`"room"` is how many bytes the answers may have together, for a state whose output Step Functions
-combines with others; larger answers are offloaded to S3.
+`"max_output_bytes"` limits the answers together, for a state whose output Step Functions combines
+with others; larger answers are offloaded to S3.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def ask(event: Mapping[str, Any], task_table: TaskTable, executions: Executions,
     task_id = event["task"]
     questions = _questions(event["requests"])
     try:
-        task_table.ask(task_id, open_ask(event["token"], questions, event.get("room")), now)
+        task_table.ask(
+            task_id, open_ask(event["token"], questions, event.get("max_output_bytes")), now
+        )
     except (TaskEnded, UnknownTask):
         return "ended"
     except ClientCannotAnswer:
@@ -63,8 +65,10 @@ def deliver_answers(task: Task, ask: Ask, executions: Executions, payloads: Payl
     This may be repeated: the answers are stored, and Step Functions takes a token once.
     """
     output = ask.output()
-    if ask.room is not None:
-        output = payloads.offload(output, ask.room, payload_prefix(task.tool, task.task_id))
+    if ask.max_output_bytes is not None:
+        output = payloads.offload(
+            output, ask.max_output_bytes, payload_prefix(task.tool, task.task_id)
+        )
     return executions.resume(ask.token, output)
 
 

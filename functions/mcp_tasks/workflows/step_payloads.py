@@ -24,9 +24,9 @@ state within a Map or a Parallel is given a smaller limit (`infra/state_machine_
 def all_answers(event: Mapping[str, Any], payloads: PayloadStore, prefix: str) -> dict[str, Any]:
     """All answers that a function tool was given, by key.
 
-    `earlier` in the worker's event are those that were stored, `answers` those that came since.
+    In the worker's event, `earlier_answers` are those that were stored, `answers` those since then.
     """
-    parts = [event.get("earlier") or {}, event.get("answers") or {}]
+    parts = [event.get("earlier_answers") or {}, event.get("answers") or {}]
     earlier, since = payloads.resolve(parts, prefix, MAX_OBJECT_BYTES)
     return {**earlier, **since}
 
@@ -40,7 +40,7 @@ def store_answers(
     """
     if json_size(event.get("answers") or {}) <= MAX_INLINE_ANSWERS_BYTES:
         return {}
-    return {"earlier": payloads.put(prefix, json_text(answers)).as_json()}
+    return {"earlier_answers": payloads.put(prefix, json_text(answers)).as_json()}
 
 
 def offload_result(output: dict[str, Any], payloads: PayloadStore, prefix: str) -> dict[str, Any]:

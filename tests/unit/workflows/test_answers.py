@@ -67,7 +67,7 @@ PassedOn = Callable[[Stack, Task, str, dict[str, Any]], None]
 @each_way
 @pytest.mark.parametrize(
     ("room", "answer"),
-    [({}, LARGE), ({"room": 2000}, SMALL)],
+    [({}, LARGE), ({"max_output_bytes": 2000}, SMALL)],
     ids=["large, with all room", "small, with little room"],
 )
 def test_an_answer_that_has_room_goes_as_it_is(
@@ -84,7 +84,7 @@ def test_what_is_large_in_an_answer_is_stored_where_answers_are_put_together(
     stack: Stack, states: States, passed_on: PassedOn
 ) -> None:
     """Ten of them in a Map would be more than Step Functions carries. A Choice sees the action."""
-    task, key = asked(stack, states, {"room": 2000})
+    task, key = asked(stack, states, {"max_output_bytes": 2000})
     passed_on(stack, task, key, LARGE)
     ((_, output),) = states.received
     assert output["page"]["action"] == "accept"
@@ -97,7 +97,7 @@ def test_an_answer_that_cannot_be_stored_at_the_moment_is_passed_on_later(
     stack: Stack, states: States
 ) -> None:
     """Its client hears that it may repeat itself; and need not."""
-    task, key = asked(stack, states, {"room": 2000})
+    task, key = asked(stack, states, {"max_output_bytes": 2000})
     stack.calls.instead["put_object"] = refusing("s3", "SlowDown")
     assert stack.update(task.task_id, {key: LARGE}).status == 503
     assert states.received == []
@@ -126,7 +126,7 @@ def test_many_answers_are_stored_and_come_back_with_those_that_follow(
 ) -> None:
     answers = {f"a{n}": LARGE for n in range(3)}
     carried = store_answers({"answers": answers}, answers, payloads, PREFIX)
-    assert POINTER in carried["earlier"]
+    assert POINTER in carried["earlier_answers"]
     event = {**carried, "answers": {"a3": SMALL}}
     assert all_answers(event, payloads, PREFIX) == {**answers, "a3": SMALL}
 
@@ -141,7 +141,7 @@ def test_what_is_stored_is_not_stored_again_for_a_small_answer(
     assert aws.operations == ["put_object"]
 
 
-@pytest.mark.parametrize("event", [{}, {"answers": {}}, {"answers": None, "earlier": {}}])
+@pytest.mark.parametrize("event", [{}, {"answers": {}}, {"answers": None, "earlier_answers": {}}])
 def test_a_definition_that_is_older_tells_of_no_earlier_answers(
     payloads: PayloadStore, event: dict[str, Any]
 ) -> None:
