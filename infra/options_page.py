@@ -9,7 +9,7 @@ from .options import SECTIONS, Option
 HEAD: Final = """\
 # Configuration
 
-After this page you can choose everything that one deployment may have different from another:
+After reading this page you can choose everything in which one deployment may differ from another:
 its name, who may call it, its addresses, its limits, and whom its alarms notify.
 
 This page is printed by `python -m infra.options` from the table in

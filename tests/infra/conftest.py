@@ -62,7 +62,7 @@ JOBS: dict[str, dict[str, str]] = {
     "nothing accepted": {**IAM, "tools": "fork"},
     "nothing accepted, open": {**OPEN, "access_log": "on"},
     "nothing accepted, domain": {**OAUTH, **ONE_ADDRESS},
-    "refused: no choice": {},
+    "refused: no auth": {},
     "refused: scopes": {**IAM, "tools": "scopes"},
 }
 

@@ -1,4 +1,4 @@
-"""Every hop that nobody waits for: what is tried again, how often, and what becomes of it then.
+"""Every call that no caller waits for (a hop): its retries, dead-letter queue, alarm and outputs.
 
 A hop that a fork adds is found here, too. What it needs is what `infra/dead_letter_queue.py` gives:
 bounded retries, a dead-letter queue with an alarm, and outputs by which `make replay` finds both
@@ -17,7 +17,7 @@ FOURTEEN_DAYS = 14 * 24 * 3600
 WAITS = "apigateway.amazonaws.com"
 """The one service that calls functions and waits; Step Functions does so with a role."""
 NOT_KNOWN = ("AWS::SNS::Subscription", "AWS::Pipes::Pipe", "AWS::Events::Archive", "AWS::IoT::")
-"""Hops of kinds that this stack has not: whoever adds one says here what it needs."""
+"""Hops of kinds that this stack does not have. A fork that adds one adds a check for it here."""
 
 
 class Hops:
@@ -76,7 +76,7 @@ class Hops:
         if source in self._queues:
             redrive = self._queues[source].get("RedrivePolicy", {})
             if "maxReceiveCount" not in redrive:
-                yield "its queue tries for ever"
+                yield "its queue retries without end"
             yield from self._kept(redrive.get("deadLetterTargetArn"))
             return
         limits = (mapping.get("MaximumRetryAttempts"), mapping.get("MaximumRecordAgeInSeconds"))
@@ -101,7 +101,7 @@ class Hops:
     def _kept(self, arn: str | None) -> Iterator[str]:
         """What the queue needs that an ARN names."""
         if arn is None:
-            yield "what fails is forgotten"
+            yield "it has no dead-letter queue"
             return
         queue = _path(arn)
         if queue not in self._queues:
@@ -112,7 +112,7 @@ class Hops:
         if not any(
             _rings(a, queue) for a in self._assembly.resources("AWS::CloudWatch::Alarm").values()
         ):
-            yield f"{queue} rings nowhere"
+            yield f"{queue} has no alarm"
         hops = [
             k.removesuffix("DeadLetterQueueUrl")
             for k, v in self._outputs.items()

@@ -268,7 +268,7 @@ def test_without_the_choice_there_is_no_key(on_aws: Assembly) -> None:
 
 
 @pytest.mark.parametrize(
-    "choice",
+    "value",
     [
         "none",
         "AWS",
@@ -278,6 +278,6 @@ def test_without_the_choice_there_is_no_key(on_aws: Assembly) -> None:
         f"{GIVEN_KEY} ",
     ],
 )
-def test_other_values_of_encryption_are_refused(choice: str) -> None:
+def test_other_values_of_encryption_are_refused(value: str) -> None:
     with pytest.raises(ValueError, match=r"-c encryption=.*aws .*customer .*the ARN of a KMS key"):
-        Context({"encryption": choice}.get).text("encryption")
+        Context({"encryption": value}.get).text("encryption")

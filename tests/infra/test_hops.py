@@ -1,4 +1,4 @@
-"""Every hop that nobody waits for is tried again so often, then kept, and rings."""
+"""Every hop has bounded retries, a dead-letter queue with an alarm, and replay outputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOPS = [
 
 
 @pytest.mark.parametrize("name", EVERY_KIND)
-def test_no_hop_loses_anything_in_silence(assemblies: dict[str, Assembly], name: str) -> None:
+def test_no_hop_loses_anything_without_an_alarm(assemblies: dict[str, Assembly], name: str) -> None:
     assert Hops(assemblies[name]).faults == []
 
 
@@ -65,34 +65,42 @@ def _changed(assembly: Assembly, path: str, *edits: tuple[str, Any]) -> Assembly
     [
         (STREAM, ("MaximumRecordAgeInSeconds", -1), "tries for as long as the stream has"),
         (STREAM, ("MaximumRecordAgeInSeconds", GONE), "tries for as long as the stream has"),
-        (STREAM, ("DestinationConfig", GONE), "what fails is forgotten"),
+        (STREAM, ("DestinationConfig", GONE), "it has no dead-letter queue"),
         (STREAM, ("EventSourceArn", "arn:aws:kafka:::cluster/c"), None),
-        ("Deliver/Queue", ("RedrivePolicy.maxReceiveCount", GONE), "tries for ever"),
-        ("Deliver/Queue", ("RedrivePolicy.deadLetterTargetArn", GONE), "what fails is forgotten"),
-        ("Deliver/TaskChanged", ("Targets.0.DeadLetterConfig", GONE), "what fails is forgotten"),
+        ("Deliver/Queue", ("RedrivePolicy.maxReceiveCount", GONE), "retries without end"),
+        (
+            "Deliver/Queue",
+            ("RedrivePolicy.deadLetterTargetArn", GONE),
+            "it has no dead-letter queue",
+        ),
+        (
+            "Deliver/TaskChanged",
+            ("Targets.0.DeadLetterConfig", GONE),
+            "it has no dead-letter queue",
+        ),
         ("Finish/ExecutionEnded", ("Targets.0.RetryPolicy.MaximumRetryAttempts", GONE), "no Max"),
         ("Finish/ExecutionEnded", ("Targets.0.RetryPolicy", GONE), "no MaximumEventAgeInSeconds"),
         ("Sweep/Schedule", ("Target.RetryPolicy.MaximumEventAgeInSeconds", GONE), "no Maximum"),
-        ("Sweep/Schedule", ("Target.DeadLetterConfig", GONE), "what fails is forgotten"),
+        ("Sweep/Schedule", ("Target.DeadLetterConfig", GONE), "it has no dead-letter queue"),
         ("Sweep/Schedule", ("Target.DeadLetterConfig.Arn", "arn:x"), "arn:x is no queue of the s"),
         ("Finish/OnFailure", ("MaximumRetryAttempts", GONE), "no MaximumRetryAttempts"),
         ("Finish/OnFailure", ("MaximumEventAgeInSeconds", GONE), "no MaximumEventAgeInSeconds"),
-        ("Finish/OnFailure", ("DestinationConfig", GONE), "what fails is forgotten"),
+        ("Finish/OnFailure", ("DestinationConfig", GONE), "it has no dead-letter queue"),
         ("Finish/OnFailure", ("FunctionName", "another"), "no MaximumRetryAttempts"),
         ("Sweep/OnFailure", ("FunctionName", "another"), "no MaximumRetryAttempts"),
-        ("Events/Bus", ("DeadLetterConfig", GONE), "what fails is forgotten"),
+        ("Events/Bus", ("DeadLetterConfig", GONE), "it has no dead-letter queue"),
         ("Publish/DeadLetterQueue", ("MessageRetentionPeriod", GONE), "does not keep messages"),
-        ("Sweep/DeadLetterMessages", ("Threshold", 2), "Sweep/DeadLetterQueue rings nowhere"),
-        ("Publish/DeadLetterMessages", ("Dimensions", []), "Publish/DeadLetterQueue rings nowhere"),
-        ("Publish/DeadLetterMessages", ("MetricName", "NumberOfMessagesSent"), "rings nowhere"),
+        ("Sweep/DeadLetterMessages", ("Threshold", 2), "Sweep/DeadLetterQueue has no alarm"),
+        ("Publish/DeadLetterMessages", ("Dimensions", []), "Publish/DeadLetterQueue has no alarm"),
+        ("Publish/DeadLetterMessages", ("MetricName", "NumberOfMessagesSent"), "has no alarm"),
         (
             "Publish/DeadLetterMessages",
             ("ComparisonOperator", "LessThanThreshold"),
-            "rings nowhere",
+            "has no alarm",
         ),
     ],
 )
-def test_a_hop_without_its_net_is_named(
+def test_a_hop_that_could_lose_something_is_named(
     with_own_key: Assembly, path: str, edit: tuple[str, Any], fault: str | None
 ) -> None:
     faults = Hops(_changed(with_own_key, path, edit)).faults
@@ -125,4 +133,4 @@ def test_a_function_that_another_service_calls_is_a_hop(on_aws: Assembly) -> Non
     found = [p for p in on_aws.resources("AWS::Lambda::Permission") if p.startswith(permission)]
     edits = (("Principal", "s3.amazonaws.com"), ("FunctionName", "arn:of:resize"))
     faults = Hops(_changed(on_aws, found[0], *edits)).faults
-    assert "calls of arn:of:resize: what fails is forgotten" in faults
+    assert "calls of arn:of:resize: it has no dead-letter queue" in faults

@@ -1,4 +1,4 @@
-"""The way of a change, on which nothing gets lost: stream, publish, bus, rule, queue, deliver."""
+"""The path of a change: stream, `publish`, bus, rule, queue, `deliver`; and all alarms."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_delivery_that_lambda_throttles_is_not_begun_twice(on_aws: Assembly) -
 
 
 def test_deliver_says_which_events_failed(on_aws: Assembly) -> None:
-    """Else one that fails brings back those that were delivered with it."""
+    """Otherwise one failed event would bring back those that were delivered with it."""
     assert _mapping(on_aws, "Deliver/Function") == {
         "EventSourceArn": "<Deliver/Queue.Arn>",
         "BatchSize": 10,
@@ -100,7 +100,7 @@ SOURCES = ["Finish", "Publish", "Deliver", "Sweep"]
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_what_was_given_up_on_is_kept_for_two_weeks_and_rings(
+def test_a_dead_letter_queue_keeps_messages_for_two_weeks_and_has_an_alarm(
     on_aws: Assembly, source: str
 ) -> None:
     queue = f"{source}/DeadLetterQueue"
@@ -119,7 +119,7 @@ def test_what_was_given_up_on_is_kept_for_two_weeks_and_rings(
     )
 
 
-def test_changes_that_are_published_late_ring(on_aws: Assembly) -> None:
+def test_an_alarm_rings_when_changes_are_published_late(on_aws: Assembly) -> None:
     alarm = on_aws.resources("AWS::CloudWatch::Alarm")["Publish/IteratorAge"]
     assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "IteratorAge")
     assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": "<Publish/Function>"}]
@@ -127,8 +127,8 @@ def test_changes_that_are_published_late_ring(on_aws: Assembly) -> None:
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 60_000)
 
 
-def test_changes_that_are_delivered_late_ring(on_aws: Assembly) -> None:
-    """Long before they were received so often that they are in the dead-letter queue."""
+def test_an_alarm_rings_when_changes_are_delivered_late(on_aws: Assembly) -> None:
+    """Long before SQS moves them into the dead-letter queue."""
     alarm = on_aws.resources("AWS::CloudWatch::Alarm")["Deliver/AgeOfOldestMessage"]
     assert (alarm["Namespace"], alarm["MetricName"]) == (
         "AWS/SQS",
@@ -139,7 +139,7 @@ def test_changes_that_are_delivered_late_ring(on_aws: Assembly) -> None:
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 60)
 
 
-def test_an_alarm_is_quiet_when_nothing_happens_and_tells_nobody_by_itself(
+def test_an_alarm_rings_for_no_data_only_when_data_is_certain_and_notifies_nobody_by_default(
     on_aws: Assembly,
 ) -> None:
     alarms = on_aws.resources("AWS::CloudWatch::Alarm")
@@ -152,7 +152,7 @@ def test_an_alarm_is_quiet_when_nothing_happens_and_tells_nobody_by_itself(
         *of_queues,
     }
     for path, alarm in alarms.items():
-        # Silence is good news, except from what is called every minute.
+        # No data is good news, except from a function that is called every minute.
         silence = "breaching" if path == "Sweep/NotInvoked" else "notBreaching"
         assert alarm["TreatMissingData"] == silence, path
         assert alarm["AlarmDescription"], path

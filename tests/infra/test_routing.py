@@ -1,4 +1,4 @@
-"""A domain's routing rules: what names a task reaches the task's cell, what listens streams.
+"""A domain's routing rules: requests for a task reach its cell, subscriptions the streaming API.
 
 Source: API Gateway developer guide, "Routing rules to connect API stages to a custom domain name
 for REST APIs".

@@ -137,8 +137,8 @@ def test_the_key_of_request_states_is_made_by_secrets_manager(on_aws: Assembly) 
 
 
 def test_nothing_outlives_its_stack_but_objects_that_expire(on_aws: Assembly) -> None:
-    """A key that is left over seals nothing, and is charged for every month. S3 removes no bucket
-    that is not empty.
+    """A key that is left over encrypts nothing, and costs something every month. S3 removes no
+    bucket that is not empty.
     """
     kept = {
         resource["Type"]
@@ -148,7 +148,7 @@ def test_nothing_outlives_its_stack_but_objects_that_expire(on_aws: Assembly) ->
     assert kept == {"AWS::S3::Bucket"}
 
 
-def test_a_rule_hears_every_end_of_a_task_and_of_nothing_else(fork: Assembly) -> None:
+def test_a_rule_matches_every_end_of_a_task_and_nothing_else(fork: Assembly) -> None:
     rule = fork.resources("AWS::Events::Rule")["Finish/ExecutionEnded"]
     assert rule["State"] == "ENABLED"
     assert rule["EventPattern"] == {
@@ -307,7 +307,9 @@ def test_the_outputs_are_what_a_client_and_an_operator_need(on_aws: Assembly) ->
     assert outputs["EventBus"] == "<Events/Bus>"
 
 
-def test_the_outputs_say_what_make_replay_takes_from_where_to_where(on_aws: Assembly) -> None:
+def test_the_outputs_name_the_dead_letter_queues_and_where_their_messages_go(
+    on_aws: Assembly,
+) -> None:
     outputs = {k: on_aws.readable(v["Value"]) for k, v in on_aws.template["Outputs"].items()}
     ends = {
         "FinishDeadLetterQueueUrl": "<Finish/DeadLetterQueue>",
@@ -322,15 +324,13 @@ def test_the_outputs_say_what_make_replay_takes_from_where_to_where(on_aws: Asse
     assert {k: v for k, v in outputs.items() if k in ends} == ends
 
 
-def test_every_alarm_tells_the_topic_that_was_given(
-    with_own_key: Assembly, on_aws: Assembly
-) -> None:
-    """When it rings, and when it is over."""
+def test_every_alarm_notifies_the_topic(with_own_key: Assembly, on_aws: Assembly) -> None:
+    """When it rings, and when it ends."""
     actions = ("AlarmActions", "OKActions", "InsufficientDataActions")
     kind = "AWS::CloudWatch::Alarm"
     without = {n: [a.get(x) for x in actions] for n, a in on_aws.resources(kind).items()}
-    told = {n: [a.get(x) for x in actions] for n, a in with_own_key.resources(kind).items()}
+    with_topic = {n: [a.get(x) for x in actions] for n, a in with_own_key.resources(kind).items()}
     assert len(without) == 8
-    assert told.keys() > without.keys()
+    assert with_topic.keys() > without.keys()
     assert all(found == [None, None, None] for found in without.values())
-    assert all(found == [[TOPIC], [TOPIC], None] for found in told.values())
+    assert all(found == [[TOPIC], [TOPIC], None] for found in with_topic.values())

@@ -45,7 +45,7 @@ def test_answers_are_buffered_unless_streaming_is_asked_for(on_aws: Assembly) ->
 
 
 def test_without_a_domain_the_only_api_streams(streaming: Assembly) -> None:
-    """One method has one transfer mode, and nothing could tell listens apart."""
+    """One method has one transfer mode, and nothing could tell subscriptions apart."""
     (integration,) = _posts(streaming).values()
     assert _is_streaming(integration, "Api/Function")
     assert _loops(streaming) == {"Api/Function": "/var/task/api/stream"}

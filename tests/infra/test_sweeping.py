@@ -1,16 +1,16 @@
-"""What looks after tasks of which nothing is heard: an index, a schedule, a function."""
+"""The sweeper: an index, a schedule, a function, and its alarms."""
 
 from __future__ import annotations
 
-from mcp_tasks.tasks import reconcile_schedule as due
+from mcp_tasks.tasks import reconcile_schedule
 from tests.infra.assembly import Assembly
 
 
-def test_what_is_due_is_found_by_an_index_that_holds_nothing_but_keys(on_aws: Assembly) -> None:
+def test_the_reconcile_schedule_is_an_index_that_holds_only_keys(on_aws: Assembly) -> None:
     table = on_aws.resources("AWS::DynamoDB::Table")["Tasks/Table"]
     assert table["GlobalSecondaryIndexes"] == [
         {
-            "IndexName": due.INDEX,
+            "IndexName": reconcile_schedule.INDEX,
             "KeySchema": [
                 {"AttributeName": "reconcileShard", "KeyType": "HASH"},
                 {"AttributeName": "reconcileAt", "KeyType": "RANGE"},
@@ -36,7 +36,7 @@ def test_the_sweeper_is_called_every_minute(on_aws: Assembly) -> None:
     }
 
 
-def test_a_run_is_given_up_when_others_have_done_its_work(on_aws: Assembly) -> None:
+def test_a_run_is_retried_until_later_runs_have_done_its_work(on_aws: Assembly) -> None:
     """But not before Lambda called it three times, with one minute and then two between (Lambda
     developer guide, "How Lambda handles errors and retries with asynchronous invocation").
     """
@@ -52,8 +52,8 @@ def test_a_run_is_given_up_when_others_have_done_its_work(on_aws: Assembly) -> N
     assert config["MaximumEventAgeInSeconds"] > 2 * timeout + 60 + 120
 
 
-def test_a_sweeper_that_nobody_calls_for_five_minutes_rings(on_aws: Assembly) -> None:
-    """Of which Lambda has no metric: silence is the sign. Of a run that fails, its queue rings."""
+def test_an_alarm_rings_when_the_sweeper_is_not_called_for_five_minutes(on_aws: Assembly) -> None:
+    """Lambda has no data then, and missing data rings. A failed run is in the dead-letter queue."""
     alarm = on_aws.resources("AWS::CloudWatch::Alarm")["Sweep/NotInvoked"]
     assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Invocations")
     assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": "<Sweep/Function>"}]
@@ -62,8 +62,8 @@ def test_a_sweeper_that_nobody_calls_for_five_minutes_rings(on_aws: Assembly) ->
     assert alarm["TreatMissingData"] == "breaching"
 
 
-def test_a_sweeper_that_falls_behind_rings(on_aws: Assembly) -> None:
-    """By the metric that its log lines are (CloudWatch embedded metric format)."""
+def test_an_alarm_rings_when_tasks_are_reconciled_hours_late(on_aws: Assembly) -> None:
+    """The sweeper writes the metric as log lines (CloudWatch embedded metric format)."""
     alarm = on_aws.resources("AWS::CloudWatch::Alarm")["Sweep/ReconcileDelay"]
     environment = on_aws.resources("AWS::Lambda::Function")["Sweep/Function"]["Environment"]
     names = environment["Variables"]
@@ -72,7 +72,7 @@ def test_a_sweeper_that_falls_behind_rings(on_aws: Assembly) -> None:
     assert alarm["Dimensions"] == [{"Name": "service", "Value": names["POWERTOOLS_SERVICE_NAME"]}]
     assert (alarm["Statistic"], alarm["Threshold"]) == ("Maximum", 6 * 3600)
     assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
-    assert alarm["TreatMissingData"] == "notBreaching", "that it is not called is said by another"
+    assert alarm["TreatMissingData"] == "notBreaching", "NotInvoked rings for missing runs"
 
 
 def test_the_sweeper_can_read_any_end_that_finish_can(on_aws: Assembly) -> None:

@@ -52,14 +52,14 @@ def _variables(assembly: Assembly, function: str) -> dict[str, str]:
     return variables
 
 
-# ---- The choice ----------------------------------------------------------------------------------
+# ---- The option ----------------------------------------------------------------------------------
 
 
-def test_on_aws_nothing_is_deployed_before_somebody_has_said_who_may_call(
+def test_on_aws_nothing_is_deployed_without_auth(
     assemblies: dict[str, Assembly],
 ) -> None:
     """The error names the three ways, and what each needs."""
-    error = str(assemblies["refused: no choice"].error)
+    error = str(assemblies["refused: no auth"].error)
     assert error.startswith("ValueError: -c auth= is missing")
     (oauth, iam, none) = re.findall(r"^  -c auth=(.*)$", error, re.MULTILINE)
     assert oauth.startswith("oauth: ")
@@ -70,7 +70,7 @@ def test_on_aws_nothing_is_deployed_before_somebody_has_said_who_may_call(
     assert "anybody" in none
 
 
-def test_a_choice_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+def test_an_unknown_auth_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"^-c auth=basic: one of oauth .*; iam .*; none "):
         _settings(auth="basic")
 
@@ -169,7 +169,7 @@ def test_tools_with_scopes_cannot_be_called_with_signatures(
 def test_the_choice_is_that_of_the_method_and_of_the_function_behind_it(
     on_aws: Assembly, open_server: Assembly, behind_a_domain: Assembly
 ) -> None:
-    """The function takes nobody's word but the one of the gateway that it was told of."""
+    """The function believes only the gateway that its environment names."""
     found = {
         _variables(assembly, "Api")["AUTH"]: _methods(assembly)["POST /mcp"]["AuthorizationType"]
         for assembly in (on_aws, open_server, behind_a_domain)
@@ -203,7 +203,7 @@ def test_an_authorizer_is_asked_about_every_request(behind_a_domain: Assembly) -
 
 
 @pytest.mark.parametrize("name", BASES)
-def test_the_authorizer_s_function_is_told_what_tokens_must_say(
+def test_the_authorizer_s_environment_says_what_tokens_must_say(
     assemblies: dict[str, Assembly], name: str
 ) -> None:
     assembly = assemblies[name]
@@ -226,7 +226,7 @@ def test_the_authorizer_s_function_is_told_what_tokens_must_say(
 
 
 @pytest.mark.parametrize("name", BASES)
-def test_a_caller_without_a_token_is_told_where_to_get_one(
+def test_a_caller_without_a_token_gets_a_challenge_that_says_where_to_get_one(
     assemblies: dict[str, Assembly], name: str
 ) -> None:
     """authorization/index.mdx, "Protected Resource Metadata Discovery Requirements"."""
@@ -238,7 +238,9 @@ def test_a_caller_without_a_token_is_told_where_to_get_one(
     }
 
 
-def test_a_token_that_is_too_weak_is_told_what_it_lacks(streaming: Assembly) -> None:
+def test_a_caller_whose_token_has_too_few_scopes_gets_a_challenge_that_names_them(
+    streaming: Assembly,
+) -> None:
     """In the authorizer's words: only it knows which tool is called."""
     response = _responses(streaming)["ACCESS_DENIED"]
     assert response["StatusCode"] == "403"

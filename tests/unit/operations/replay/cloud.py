@@ -13,7 +13,7 @@ from operations.replay.__main__ import QueueReport, replay
 from tests.paths import EVENTS
 from tests.unit.support.aws import real
 
-SECRET = "what nobody may print"
+SECRET = "must not be printed"
 
 
 def event(name: str) -> Any:
@@ -120,7 +120,7 @@ class Cloud:
         return [message["Body"] for message in found]
 
     def bodies(self, url: str) -> list[str]:
-        """What is in a queue; fails when something in it is not for everybody to see."""
+        """The messages of a queue; fails when one of them is invisible."""
         hidden = "ApproximateNumberOfMessagesNotVisible"
         counts = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[hidden])
         assert counts["Attributes"][hidden] == "0"

@@ -11,7 +11,7 @@ from operations.replay.__main__ import QueueReport
 from tests.unit.operations.replay.cloud import ENDED, Cloud, dead_letters_of
 
 
-def test_an_end_is_told_to_finish_again(cloud: Cloud) -> None:
+def test_finish_is_called_again_with_the_end_of_an_execution(cloud: Cloud) -> None:
     """A rule leaves the event; Lambda leaves it as `requestPayload`."""
     url = cloud.source("Finish")
     cloud.fill(url, "finish")
