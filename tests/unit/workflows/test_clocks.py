@@ -19,7 +19,7 @@ from mcp_tasks.tasks.state import Status
 from mcp_tasks.workflows.finish import finish
 from mcp_tasks.workflows.reconcile import Reconciled
 from tests.unit.support.example_task import HOUR, ID, NOW, a_task
-from tests.unit.support.repairing import ARN, MACHINE, YES, World
+from tests.unit.support.reconciling import ARN, MACHINE, YES, World
 
 MINUTE: Final = 60_000
 SKEW: Final = 5 * MINUTE
@@ -74,7 +74,7 @@ def live(world: World, skews: Mapping[str, int], *, heard: bool) -> None:
                     catalogue, payloads = world.catalogue, world.payloads
                     finish(detail, world.rows, world.executions, catalogue, payloads, now)
         rows.append(row := world.row)
-        world.repair.reconcile(row, clock("sweep", minute))
+        world.reconciler.reconcile(row, clock("sweep", minute))
     for earlier, later in pairwise(rows):
         assert earlier.revision <= later.revision
         assert earlier.last_updated_at <= later.last_updated_at, "times do not go back"
@@ -107,10 +107,10 @@ def test_a_cancel_stands_whoever_has_the_wrong_time(world: World, skew: int) -> 
     world.written()
     world.rows.cancel(ID, NOW + skew, "alice")
     for minute in range(2):
-        world.look(NOW + minute * MINUTE)
+        world.reconcile(NOW + minute * MINUTE)
     world.states.run(MACHINE, ID)  # by a function that has not heard of the cancel
     for minute in range(2, 20):
-        world.look(NOW + minute * MINUTE)
+        world.reconcile(NOW + minute * MINUTE)
     assert world.row.status is Status.CANCELLED
     assert world.states.executions[ARN].status == "ABORTED"
     assert world.row.reconcile_at is None
@@ -148,7 +148,7 @@ def test_a_sweeper_whose_clock_is_ahead_ends_no_task_that_is_there_for_others(
     """In its last moment, by the right clock."""
     world.started()
     last = NOW + HOUR - 1
-    assert world.look(last + ahead) is Reconciled.RUNNING
+    assert world.reconcile(last + ahead) is Reconciled.RUNNING
     world.states.end(ARN, RESULT)
     assert world.rows.complete(ID, RESULT, last).status is Status.COMPLETED
 
@@ -158,7 +158,7 @@ def test_a_task_that_expired_for_one_clock_ends_for_all(world: World, skew: int)
     """Sooner or later: it is the same end."""
     world.started()
     for minute in range(60, 90):
-        world.look(NOW + minute * MINUTE + skew)
+        world.reconcile(NOW + minute * MINUTE + skew)
     assert world.row.status is Status.FAILED
     assert world.states.executions[ARN].status == "ABORTED"
     assert world.row.reconcile_at is None
@@ -171,5 +171,5 @@ def test_an_end_that_comes_with_an_early_clock_is_not_lost(world: World) -> None
     now, late = NOW + HOUR - 3 * MINUTE, NOW + HOUR + 2 * MINUTE
     catalogue, payloads = world.catalogue, world.payloads
     assert finish(detail, world.rows, world.executions, catalogue, payloads, late) is None
-    assert world.look(now) is Reconciled.ENDED
+    assert world.reconcile(now) is Reconciled.ENDED
     assert world.row.status is Status.COMPLETED

@@ -14,14 +14,14 @@ from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.tasks.errors import UnknownTask
 from mcp_tasks.tasks.reconcile_schedule import EXPIRED_MS, FIRST_RECONCILE_MS, STOP_AGAIN_MS
 from mcp_tasks.tasks.state import Status
-from mcp_tasks.workflows import reconcile as repair
+from mcp_tasks.workflows import reconcile
 from mcp_tasks.workflows.executions import MAX_START_AGE_MS, execution_arn
 from mcp_tasks.workflows.finish import MAX_ROW_RESULT_BYTES
 from mcp_tasks.workflows.reconcile import TOOL_REMOVED, UNKNOWN_TOOL_MS, Reconciled
 from tests.unit.support import rows_of_version_3 as before
 from tests.unit.support.aws import Died, raw_rows, real, refusing
 from tests.unit.support.example_task import HOUR, ID, NOW
-from tests.unit.support.repairing import ARN, MACHINE, YES, World
+from tests.unit.support.reconciling import ARN, MACHINE, YES, World
 
 DAY: Final = 24 * HOUR
 DUE: Final = NOW + FIRST_RECONCILE_MS
@@ -40,7 +40,7 @@ def world(moto: None, no_account: None, catalogue: Catalogue) -> World:
 
 def test_a_task_that_was_never_started_is_started(world: World) -> None:
     world.written(input='{"upto":5}')
-    assert world.look() is Reconciled.STARTED
+    assert world.reconcile() is Reconciled.STARTED
     assert world.states.executions[ARN].input == '{"upto":5}'
     assert world.row.status is Status.WORKING
 
@@ -55,31 +55,31 @@ def test_a_task_whose_execution_cannot_be_seen_yet_is_not_started_again(
         world.states.end(ARN, RESULT, status)
     world.states.late[ARN] = None
     before = world.states.executions[ARN].status
-    assert world.look() is Reconciled.STARTED
+    assert world.reconcile() is Reconciled.STARTED
     assert list(world.states.executions) == [ARN]
     assert world.states.executions[ARN].status == before
 
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "ExecutionLimitExceeded"])
-def test_a_task_that_there_is_no_room_for_is_started_later(world: World, code: str) -> None:
+def test_a_task_that_step_functions_throttles_is_started_later(world: World, code: str) -> None:
     world.written()
     start = world.calls.instead["start_execution"]
     world.calls.instead["start_execution"] = refusing("stepfunctions", code)
-    assert world.look() is Reconciled.NOT_STARTED
+    assert world.reconcile() is Reconciled.NOT_STARTED
     assert world.row.status is Status.WORKING
     world.calls.instead["start_execution"] = start
-    assert world.look() is Reconciled.STARTED
+    assert world.reconcile() is Reconciled.STARTED
 
 
 def test_a_task_that_cannot_be_started_fails(world: World) -> None:
     """Its tool was removed while there was no room for it."""
     world.written()
     world.calls.instead["start_execution"] = refusing("stepfunctions", "StateMachineDoesNotExist")
-    assert world.look() is Reconciled.FAILED
+    assert world.reconcile() is Reconciled.FAILED
     task = world.row
     assert (task.status, task.error) == (
         Status.FAILED,
-        {"code": -32603, "message": repair.NOT_STARTED},
+        {"code": -32603, "message": reconcile.NOT_STARTED},
     )
 
 
@@ -87,9 +87,9 @@ def test_what_was_started_before_a_start_was_refused_is_stopped(world: World) ->
     """What another attempt has just started is not found at once (DescribeExecution)."""
     world.written()
     world.calls.instead["start_execution"] = refusing("stepfunctions", "AccessDeniedException")
-    assert world.look() is Reconciled.FAILED
+    assert world.reconcile() is Reconciled.FAILED
     assert world.row.reconcile_at == DUE + STOP_AGAIN_MS
-    assert world.look(DUE + STOP_AGAIN_MS) is Reconciled.STOPPED
+    assert world.reconcile(DUE + STOP_AGAIN_MS) is Reconciled.STOPPED
     assert "stop_execution" in world.calls.operations
     assert world.row.reconcile_at is None
 
@@ -104,7 +104,7 @@ def test_a_task_that_was_cancelled_before_its_start_was_refused_stays_cancelled(
         return refusing("stepfunctions", "AccessDeniedException")()
 
     world.calls.instead["start_execution"] = refuse
-    assert world.look() is Reconciled.FAILED
+    assert world.reconcile() is Reconciled.FAILED
     assert world.row.status is Status.CANCELLED
 
 
@@ -115,18 +115,18 @@ def test_a_task_that_step_functions_may_have_forgotten_is_not_started(
     """API reference, "StartExecution": a name may be used again 90 days after its execution
     ended. It may have run, and started a second time it would do everything twice."""
     world.written(ttl_ms=400 * DAY)
-    assert world.look(NOW + MAX_START_AGE_MS + age) is found
+    assert world.reconcile(NOW + MAX_START_AGE_MS + age) is found
     assert (ARN in world.states.executions) is (found is Reconciled.STARTED)
     assert MAX_START_AGE_MS < 90 * DAY
     if found is Reconciled.FAILED:
-        assert world.row.status_message == repair.EXECUTION_NOT_FOUND
+        assert world.row.status_message == reconcile.EXECUTION_NOT_FOUND
 
 
 def test_a_task_that_runs_for_longer_than_that_is_not_given_up(world: World) -> None:
     world.started(ttl_ms=400 * DAY)
-    assert world.look(NOW + 300 * DAY) is Reconciled.RUNNING
+    assert world.reconcile(NOW + 300 * DAY) is Reconciled.RUNNING
     world.states.end(ARN, RESULT)
-    assert world.look() is Reconciled.ENDED
+    assert world.reconcile() is Reconciled.ENDED
 
 
 # ended
@@ -141,36 +141,36 @@ def test_a_task_that_runs_for_longer_than_that_is_not_given_up(world: World) -> 
         ("ABORTED", Status.FAILED),
     ],
 )
-def test_an_end_that_nobody_heard_of_is_written(world: World, status: str, becomes: Status) -> None:
+def test_an_end_whose_event_was_lost_is_written(world: World, status: str, becomes: Status) -> None:
     world.ended(RESULT, status)
-    assert world.look() is Reconciled.ENDED
+    assert world.reconcile() is Reconciled.ENDED
     task = world.row
     assert (task.status, task.reconcile_at) == (becomes, None)
     assert task.result == (RESULT if becomes is Status.COMPLETED else None)
 
 
-def test_a_large_result_that_nobody_heard_of_is_stored(world: World) -> None:
+def test_a_large_result_whose_event_was_lost_is_stored(world: World) -> None:
     result = {"content": [{"type": "text", "text": "x" * MAX_ROW_RESULT_BYTES}]}
     world.ended(result)
-    assert world.look() is Reconciled.ENDED
+    assert world.reconcile() is Reconciled.ENDED
     stored = world.row.result_payload
     assert stored is not None
     assert json.loads(world.payloads.get(stored)) == result
 
 
-def test_an_end_that_cannot_be_seen_yet_is_written_by_the_next_look(world: World) -> None:
+def test_an_end_that_cannot_be_seen_yet_is_written_by_the_next_reconciling(world: World) -> None:
     world.ended(RESULT)
     world.states.late[ARN] = "RUNNING"
-    assert world.look() is Reconciled.RUNNING
+    assert world.reconcile() is Reconciled.RUNNING
     assert world.row.status is Status.WORKING
     world.states.late.clear()
-    assert world.look() is Reconciled.ENDED
+    assert world.reconcile() is Reconciled.ENDED
 
 
 def test_an_execution_that_is_to_be_redriven_has_not_ended(world: World) -> None:
     world.ended(status="FAILED")
     world.states.late[ARN] = "PENDING_REDRIVE"
-    assert world.look() is Reconciled.RUNNING
+    assert world.reconcile() is Reconciled.RUNNING
 
 
 def test_a_cancel_between_describe_and_write_stands(world: World) -> None:
@@ -182,7 +182,7 @@ def test_a_cancel_between_describe_and_write_stands(world: World) -> None:
         return describe(**arguments)
 
     world.calls.instead["describe_execution"] = cancel_then_describe
-    assert world.look() is Reconciled.ENDED
+    assert world.reconcile() is Reconciled.ENDED
     assert (world.row.status, world.row.result) == (Status.CANCELLED, None)
 
 
@@ -190,7 +190,7 @@ def test_an_execution_that_runs_is_left_alone(world: World) -> None:
     world.started()
     task = world.row
     world.calls.forget()
-    assert world.repair.reconcile(task, DUE) is Reconciled.RUNNING
+    assert world.reconciler.reconcile(task, DUE) is Reconciled.RUNNING
     assert world.calls.operations == ["update_item", "describe_execution"]
 
 
@@ -205,16 +205,16 @@ def test_the_execution_is_that_of_the_state_machine_that_the_row_names(world: Wo
     theirs = execution_arn(machine, ID)
     other = world.states.run(MACHINE, ID)
     world.states.end(other, {"content": []})
-    assert world.look() is Reconciled.RUNNING
+    assert world.reconcile() is Reconciled.RUNNING
     world.states.end(theirs, {"order": 7})
-    assert world.look() is Reconciled.ENDED
+    assert world.reconcile() is Reconciled.ENDED
     assert world.row.result is not None
     assert world.row.result["structuredContent"] == {"order": 7}
 
 
 def test_a_removed_tools_execution_is_finished_too(world: World) -> None:
     world.ended(RESULT, tool="gone")
-    assert world.look() is Reconciled.ENDED
+    assert world.reconcile() is Reconciled.ENDED
     assert world.row.result == RESULT
 
 
@@ -226,37 +226,37 @@ def in_an_hour(world: World, **changes: Any) -> int:
 
 def test_a_removed_tools_task_fails_and_says_so(world: World) -> None:
     """Nothing of it can go on: its worker was removed with it."""
-    assert world.look(in_an_hour(world)) is Reconciled.FAILED
+    assert world.reconcile(in_an_hour(world)) is Reconciled.FAILED
     assert (world.row.status, world.row.status_message) == (Status.FAILED, TOOL_REMOVED)
     assert world.row.error == {"code": -32603, "message": TOOL_REMOVED}
     assert world.states.executions[ARN].status == "ABORTED"
-    assert world.look() is Reconciled.STOPPED
+    assert world.reconcile() is Reconciled.STOPPED
     assert world.row.reconcile_at is None
 
 
 def test_a_tool_that_is_not_known_yet_was_not_removed(world: World) -> None:
     """A deployment brings it; the function that creates its tasks may be the first to be new."""
     in_an_hour(world)
-    assert world.look(NOW + UNKNOWN_TOOL_MS - 1) is Reconciled.RUNNING
+    assert world.reconcile(NOW + UNKNOWN_TOOL_MS - 1) is Reconciled.RUNNING
     assert world.row.status is Status.WORKING
     assert world.states.executions[ARN].status == "RUNNING"
 
 
 def test_a_removed_tools_task_is_not_started(world: World) -> None:
     world.written(tool="gone", ttl_ms=DAY)
-    assert world.look() is Reconciled.RUNNING
-    assert world.look(NOW + UNKNOWN_TOOL_MS) is Reconciled.FAILED
+    assert world.reconcile() is Reconciled.RUNNING
+    assert world.reconcile(NOW + UNKNOWN_TOOL_MS) is Reconciled.FAILED
     assert world.states.executions == {}
 
 
-def test_an_execution_that_the_stack_has_no_rights_to_any_more_is_let_go(world: World) -> None:
+def test_an_execution_without_permissions_any_more_is_left_alone(world: World) -> None:
     """The removed tool's state machine was somebody else's."""
     now = in_an_hour(world)
     for call in ("describe_execution", "stop_execution"):
         world.calls.instead[call] = refusing("stepfunctions", "AccessDeniedException")
-    assert world.look(now) is Reconciled.FAILED
+    assert world.reconcile(now) is Reconciled.FAILED
     assert world.row.status_message == TOOL_REMOVED
-    assert world.look() is Reconciled.STOPPED
+    assert world.reconcile() is Reconciled.STOPPED
     assert world.row.reconcile_at is None
 
 
@@ -264,11 +264,11 @@ def test_an_execution_that_the_stack_has_no_rights_to_any_more_is_let_go(world: 
     ("tool", "code"),
     [("gone", "ThrottlingException"), ("count", "ThrottlingException"), ("count", "AccessDenied")],
 )
-def test_what_may_be_mended_does_not_end_a_task(world: World, tool: str, code: str) -> None:
+def test_a_transient_error_does_not_end_a_task(world: World, tool: str, code: str) -> None:
     world.started(tool=tool, ttl_ms=DAY)
     world.calls.instead["describe_execution"] = refusing("stepfunctions", code)
     with pytest.raises(ClientError, match=code):
-        world.look(NOW + UNKNOWN_TOOL_MS)
+        world.reconcile(NOW + UNKNOWN_TOOL_MS)
     assert world.row.status is Status.WORKING
 
 
@@ -276,15 +276,15 @@ def test_what_may_be_mended_does_not_end_a_task(world: World, tool: str, code: s
     ("tool", "code"),
     [("gone", "ThrottlingException"), ("count", "ThrottlingException"), ("count", "AccessDenied")],
 )
-def test_a_stop_that_may_be_mended_is_repeated(world: World, tool: str, code: str) -> None:
+def test_a_stop_that_met_a_transient_error_is_repeated(world: World, tool: str, code: str) -> None:
     world.started(tool=tool)
     world.rows.cancel(ID, NOW, "alice")
     world.calls.instead["stop_execution"] = refusing("stepfunctions", code)
     with pytest.raises(ClientError, match=code):
-        world.look()
+        world.reconcile()
     del world.calls.instead["stop_execution"]
     world.states.serve(world.calls)
-    assert world.look() is Reconciled.STOPPED
+    assert world.reconcile() is Reconciled.STOPPED
     assert world.states.executions[ARN].status == "ABORTED"
 
 
@@ -295,7 +295,7 @@ def test_an_answer_that_was_stored_and_not_sent_is_sent(world: World) -> None:
     world.started()
     (ask,) = world.asked("token")
     world.answered(ask)
-    assert world.look() is Reconciled.DELIVERED
+    assert world.reconcile() is Reconciled.DELIVERED
     assert world.states.received == [("token", {"sure": YES})]
     assert world.row.asks == {}
 
@@ -307,23 +307,23 @@ def test_an_answer_whose_token_is_used_up_is_sent_to_nobody(world: World, state:
     (ask,) = world.asked("token")
     world.answered(ask)
     world.states.tokens["token"] = state
-    assert world.look() is Reconciled.DELIVERED
+    assert world.reconcile() is Reconciled.DELIVERED
     assert world.states.received == []
     assert world.row.asks == {}, "and it is not tried again"
-    assert world.look() is Reconciled.RUNNING
+    assert world.reconcile() is Reconciled.RUNNING
 
 
-def test_an_answer_that_could_not_be_sent_is_sent_by_the_next_look(world: World) -> None:
+def test_an_answer_that_could_not_be_sent_is_sent_by_the_next_reconciling(world: World) -> None:
     world.started()
     (ask,) = world.asked("token")
     world.answered(ask)
     send = world.calls.instead["send_task_success"]
     world.calls.instead["send_task_success"] = refusing("stepfunctions", "ThrottlingException")
     with pytest.raises(ClientError, match="Throttling"):
-        world.look()
+        world.reconcile()
     assert [found.token for found in world.row.undelivered] == ["token"]
     world.calls.instead["send_task_success"] = send
-    assert world.look() is Reconciled.DELIVERED
+    assert world.reconcile() is Reconciled.DELIVERED
 
 
 # questions
@@ -332,7 +332,7 @@ def test_an_answer_that_could_not_be_sent_is_sent_by_the_next_look(world: World)
 def test_a_question_that_a_state_waits_for_stays_open(world: World) -> None:
     world.started()
     (ask,) = world.asked("token")
-    assert world.look(NOW + HOUR // 2) is Reconciled.RUNNING
+    assert world.reconcile(NOW + HOUR // 2) is Reconciled.RUNNING
     assert world.row.asks == {ask.id: ask}
     assert world.states.tokens == {"token": "waits"}, "and the probe has not used the token"
 
@@ -346,7 +346,7 @@ def test_a_question_that_nothing_waits_for_is_closed(world: World, state: str | 
         del world.states.tokens["token"]
     else:
         world.states.tokens["token"] = state
-    assert world.look(NOW + HOUR // 2) is Reconciled.ASK_CLOSED
+    assert world.reconcile(NOW + HOUR // 2) is Reconciled.ASK_CLOSED
     assert (world.row.status, world.row.asks) == (Status.WORKING, {})
 
 
@@ -354,7 +354,7 @@ def test_one_of_two_questions_is_closed(world: World) -> None:
     world.started()
     _, second = world.asked("token 1", "token 2")
     world.states.tokens["token 1"] = "gone"
-    assert world.look(NOW + HOUR // 2) is Reconciled.ASK_CLOSED
+    assert world.reconcile(NOW + HOUR // 2) is Reconciled.ASK_CLOSED
     assert (world.row.status, world.row.asks) == (Status.INPUT_REQUIRED, {second.id: second})
 
 
@@ -362,22 +362,22 @@ def test_several_questions_are_closed_at_once(world: World) -> None:
     world.started()
     world.asked("token 1", "token 2", "token 3")
     world.states.tokens |= {"token 1": "gone", "token 3": "gone"}
-    assert world.look(NOW + HOUR // 2) is Reconciled.ASK_CLOSED
+    assert world.reconcile(NOW + HOUR // 2) is Reconciled.ASK_CLOSED
     assert [ask.token for ask in world.row.asks.values()] == ["token 2"]
     assert world.row.status is Status.INPUT_REQUIRED
 
 
-def test_an_answer_is_sent_and_a_question_closed_in_one_look(world: World) -> None:
+def test_an_answer_is_sent_and_a_question_closed_in_one_reconciling(world: World) -> None:
     world.started()
     first, _ = world.asked("token 1", "token 2")
     world.answered(first)
     world.states.tokens["token 2"] = "gone"
-    assert world.look(NOW + HOUR // 2) is Reconciled.ASK_CLOSED
+    assert world.reconcile(NOW + HOUR // 2) is Reconciled.ASK_CLOSED
     assert world.states.received == [("token 1", {"sure": YES})]
     assert (world.row.status, world.row.asks) == (Status.WORKING, {})
 
 
-def test_an_answer_that_comes_during_the_look_is_not_thrown_away(world: World) -> None:
+def test_an_answer_that_comes_during_the_reconciling_is_not_thrown_away(world: World) -> None:
     """It was stored and sent between the look's read and its probe, which finds the token used."""
     world.started()
     (ask,) = world.asked("token")
@@ -389,7 +389,7 @@ def test_an_answer_that_comes_during_the_look_is_not_thrown_away(world: World) -
         return heartbeat(**arguments)
 
     world.calls.instead["send_task_heartbeat"] = answer_first
-    assert world.look(NOW + HOUR // 2) is Reconciled.RUNNING
+    assert world.reconcile(NOW + HOUR // 2) is Reconciled.RUNNING
     assert [found.answers for found in world.row.undelivered] == [dict.fromkeys(ask.questions, YES)]
 
 
@@ -399,7 +399,7 @@ def test_a_probe_that_fails_closes_nothing(world: World) -> None:
     refuse = refusing("stepfunctions", "ThrottlingException")
     world.calls.instead["send_task_heartbeat"] = refuse
     with pytest.raises(ClientError, match="Throttling"):
-        world.look(NOW + HOUR // 2)
+        world.reconcile(NOW + HOUR // 2)
     assert world.row.asks == {ask.id: ask}
 
 
@@ -411,13 +411,13 @@ def test_a_task_that_was_cancelled_is_stopped_once_more(world: World) -> None:
     world.started()
     world.rows.cancel(ID, NOW + 5, "alice")
     assert world.reconcile_at == NOW + 5 + STOP_AGAIN_MS
-    assert world.look() is Reconciled.STOPPED
+    assert world.reconcile() is Reconciled.STOPPED
     assert world.states.executions[ARN].status == "ABORTED"
     assert world.row.reconcile_at is None
 
 
 @pytest.mark.parametrize("status", [None, *ENDED])
-def test_a_cancelled_task_whose_execution_is_over_or_never_was_leaves_the_index(
+def test_a_cancelled_task_whose_execution_has_ended_or_never_was_leaves_the_index(
     world: World, status: str | None
 ) -> None:
     if status is None:
@@ -425,20 +425,20 @@ def test_a_cancelled_task_whose_execution_is_over_or_never_was_leaves_the_index(
     else:
         world.ended(status=status)
     world.rows.cancel(ID, NOW + 5, "alice")
-    assert world.look() is Reconciled.STOPPED
+    assert world.reconcile() is Reconciled.STOPPED
     assert world.row.reconcile_at is None
     assert {e.status for e in world.states.executions.values()} == ({status} - {None})
 
 
-def test_a_task_whose_execution_could_not_be_stopped_is_due_again(world: World) -> None:
+def test_a_task_whose_execution_could_not_be_stopped_is_reconciled_again(world: World) -> None:
     world.started()
     world.rows.cancel(ID, NOW + 5, "alice")
     stop = world.calls.instead["stop_execution"]
     world.calls.instead["stop_execution"] = refusing("stepfunctions", "ThrottlingException")
     with pytest.raises(ClientError, match="Throttling"):
-        world.look()
+        world.reconcile()
     world.calls.instead["stop_execution"] = stop
-    assert world.look() is Reconciled.STOPPED
+    assert world.reconcile() is Reconciled.STOPPED
 
 
 # expired
@@ -446,17 +446,17 @@ def test_a_task_whose_execution_could_not_be_stopped_is_due_again(world: World) 
 
 def test_a_task_that_has_passed_its_time_to_live_fails_and_is_stopped(world: World) -> None:
     world.started()
-    assert world.look(NOW + HOUR + EXPIRED_MS) is Reconciled.EXPIRED
+    assert world.reconcile(NOW + HOUR + EXPIRED_MS) is Reconciled.EXPIRED
     task = world.row
-    assert (task.status, task.status_message) == (Status.FAILED, repair.EXPIRED)
+    assert (task.status, task.status_message) == (Status.FAILED, reconcile.EXPIRED)
     assert world.states.executions[ARN].status == "ABORTED"
-    assert world.look() is Reconciled.STOPPED
+    assert world.reconcile() is Reconciled.STOPPED
     assert world.row.reconcile_at is None
 
 
 def test_a_task_that_has_passed_its_time_to_live_is_not_started_any_more(world: World) -> None:
     world.written()
-    assert world.look(NOW + HOUR + EXPIRED_MS) is Reconciled.EXPIRED
+    assert world.reconcile(NOW + HOUR + EXPIRED_MS) is Reconciled.EXPIRED
     assert world.states.executions == {}
 
 
@@ -464,20 +464,22 @@ def test_a_task_that_has_passed_its_time_to_live_is_not_started_any_more(world: 
 def test_a_clock_that_is_ahead_ends_no_task(world: World, late: int) -> None:
     """Its last seconds are those of whoever has the right time."""
     world.started()
-    assert world.look(NOW + HOUR + late) is Reconciled.RUNNING
+    assert world.reconcile(NOW + HOUR + late) is Reconciled.RUNNING
     assert world.row.status is Status.WORKING
     assert world.states.executions[ARN].status == "RUNNING"
     assert world.reconcile_at >= NOW + HOUR + EXPIRED_MS, "it is due when it is surely over"
 
 
-def test_an_expired_task_whose_execution_cannot_be_stopped_is_due_again(world: World) -> None:
+def test_an_expired_task_whose_execution_cannot_be_stopped_is_reconciled_again(
+    world: World,
+) -> None:
     world.started()
     stop = world.calls.instead["stop_execution"]
     world.calls.instead["stop_execution"] = refusing("stepfunctions", "ThrottlingException")
     with pytest.raises(ClientError, match="Throttling"):
-        world.look(NOW + HOUR + EXPIRED_MS)
+        world.reconcile(NOW + HOUR + EXPIRED_MS)
     world.calls.instead["stop_execution"] = stop
-    assert world.look() in (Reconciled.EXPIRED, Reconciled.STOPPED)
+    assert world.reconcile() in (Reconciled.EXPIRED, Reconciled.STOPPED)
     assert world.states.executions[ARN].status == "ABORTED"
     assert world.row.status is Status.FAILED
 
@@ -494,7 +496,7 @@ def test_an_end_that_comes_as_the_task_expires_stands(world: World) -> None:
         return written
 
     world.calls.instead["update_item"] = complete_after_claim
-    assert world.look(NOW + HOUR + EXPIRED_MS) is Reconciled.EXPIRED
+    assert world.reconcile(NOW + HOUR + EXPIRED_MS) is Reconciled.EXPIRED
     assert (world.row.status, world.row.result) == (Status.COMPLETED, RESULT)
 
 
@@ -503,7 +505,7 @@ def test_an_expired_task_fails_though_its_execution_cannot_be_stopped(world: Wor
     world.started()
     world.calls.instead["stop_execution"] = refusing("stepfunctions", "AccessDeniedException")
     with pytest.raises(ClientError, match="AccessDenied"):
-        world.look(NOW + HOUR + EXPIRED_MS)
+        world.reconcile(NOW + HOUR + EXPIRED_MS)
     assert world.row.status is Status.FAILED
     assert world.row.reconcile_at is not None
 
@@ -511,45 +513,45 @@ def test_an_expired_task_fails_though_its_execution_cannot_be_stopped(world: Wor
 # one look at a time
 
 
-def test_a_task_that_is_not_due_is_not_looked_at(world: World) -> None:
+def test_a_task_whose_time_has_not_come_is_not_reconciled(world: World) -> None:
     """The index lags: it shows a task as due whose next look was just put off."""
     world.started()
     before = raw_rows()
     world.calls.forget()
-    assert world.look(DUE - 1) is None
+    assert world.reconcile(DUE - 1) is None
     assert raw_rows() == before
     assert "update_item" not in world.calls.operations
 
 
-def test_a_task_that_was_just_heard_of_is_not_looked_at(world: World) -> None:
+def test_a_task_that_was_just_written_is_not_reconciled(world: World) -> None:
     """It runs. And it is due again later, in case that it falls silent."""
     world.started()
     world.rows.report(ID, "half-way", DUE)
     world.calls.forget()
-    assert world.look(DUE + 5) is None
+    assert world.reconcile(DUE + 5) is None
     assert "describe_execution" not in world.calls.operations
     assert world.reconcile_at > DUE + MINUTE
 
 
-def test_of_two_looks_at_one_moment_one_is_made(world: World) -> None:
+def test_of_two_reconcilings_at_one_moment_one_is_done(world: World) -> None:
     world.written()
     seen = world.row
-    assert world.repair.reconcile(seen, DUE) is Reconciled.STARTED
+    assert world.reconciler.reconcile(seen, DUE) is Reconciled.STARTED
     world.calls.forget()
-    assert world.repair.reconcile(seen, DUE) is None
+    assert world.reconciler.reconcile(seen, DUE) is None
     assert world.calls.operations == ["update_item"], "the claim that fails, and nothing else"
 
 
-def test_a_look_that_fails_is_made_again_later(world: World) -> None:
+def test_a_reconciling_that_fails_is_repeated_later(world: World) -> None:
     """The claim comes first: a task whose look always fails does not keep the others waiting."""
     world.written()
     describe = world.calls.instead["describe_execution"]
     world.calls.instead["describe_execution"] = refusing("stepfunctions", "ThrottlingException")
     with pytest.raises(ClientError, match="Throttling"):
-        world.look()
+        world.reconcile()
     assert world.reconcile_at >= DUE + MINUTE
     world.calls.instead["describe_execution"] = describe
-    assert world.look() is Reconciled.STARTED
+    assert world.reconcile() is Reconciled.STARTED
 
 
 # rows of version 3
@@ -557,7 +559,7 @@ def test_a_look_that_fails_is_made_again_later(world: World) -> None:
 
 def test_a_task_of_version_3_that_was_never_started_is_started(world: World) -> None:
     before.put(before.WORKING)
-    assert world.look(DUE) is Reconciled.STARTED
+    assert world.reconcile(DUE) is Reconciled.STARTED
     assert world.states.executions[ARN].input == '{"upto":3}'
     assert world.reconcile_at > DUE, "and is in the index from now on"
 
@@ -566,7 +568,7 @@ def test_a_task_of_version_3_is_finished(world: World) -> None:
     before.put(before.ASKING)
     world.states.run(MACHINE, ID)
     world.states.end(ARN, RESULT)
-    assert world.look(NOW + HOUR // 2) is Reconciled.ENDED
+    assert world.reconcile(NOW + HOUR // 2) is Reconciled.ENDED
     assert (world.row.status, world.row.result) == (Status.COMPLETED, RESULT)
 
 
@@ -574,20 +576,20 @@ def test_a_question_of_version_3_is_closed(world: World) -> None:
     before.put(before.ASKING)
     world.states.run(MACHINE, ID)
     world.states.tokens[before.TOKEN] = "gone"
-    assert world.look(NOW + HOUR // 2) is Reconciled.ASK_CLOSED
+    assert world.reconcile(NOW + HOUR // 2) is Reconciled.ASK_CLOSED
     assert world.row.status is Status.WORKING
 
 
 def test_a_task_of_version_3_that_has_expired_fails_and_is_stopped(world: World) -> None:
     before.put(before.WORKING)
     world.states.run(MACHINE, ID)
-    assert world.look(NOW + HOUR + EXPIRED_MS) is Reconciled.EXPIRED
+    assert world.reconcile(NOW + HOUR + EXPIRED_MS) is Reconciled.EXPIRED
     assert world.states.executions[ARN].status == "ABORTED"
 
 
-def test_a_task_of_version_3_that_is_over_is_left_alone(world: World) -> None:
+def test_a_task_of_version_3_that_has_ended_is_left_alone(world: World) -> None:
     before.put(before.COMPLETED)
-    assert world.look(NOW + DAY) is None
+    assert world.reconcile(NOW + DAY) is None
     assert raw_rows() == [before.COMPLETED]
 
 
@@ -663,7 +665,7 @@ def state(world: World) -> dict[str, Any]:
 
 @pytest.mark.parametrize("takes_effect", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("lost", LOST, ids=lambda lost: lost.__name__)
-def test_wherever_a_look_dies_the_next_one_does_the_rest(
+def test_wherever_a_reconciling_dies_the_next_one_does_the_rest(
     world: World, lost: Callable[[World], None], takes_effect: bool
 ) -> None:
     """And what was done is not done twice: one execution, one delivery, one end."""
@@ -671,7 +673,7 @@ def test_wherever_a_look_dies_the_next_one_does_the_rest(
     before = world.kept()
     task, at = world.row, LOST[lost] or world.reconcile_at
     world.calls.forget()
-    assert world.repair.reconcile(task, at) not in (None, Reconciled.RUNNING)
+    assert world.reconciler.reconcile(task, at) not in (None, Reconciled.RUNNING)
     expected, calls = state(world), len(world.calls.made)
 
     for last in range(calls):
@@ -679,20 +681,20 @@ def test_wherever_a_look_dies_the_next_one_does_the_rest(
         world.calls.forget()
         world.calls.last, world.calls.takes_effect = last, takes_effect
         with pytest.raises(Died):
-            world.repair.reconcile(task, at)
+            world.reconciler.reconcile(task, at)
         world.calls.last = inf
         if world.row.reconcile_at is not None:
-            world.look(max(at, world.reconcile_at))
+            world.reconcile(max(at, world.reconcile_at))
         assert state(world) == expected, f"it died {takes_effect=} at call {last} of {calls}"
 
 
-def test_a_look_that_died_is_not_noticed_by_clients(world: World) -> None:
+def test_a_reconciling_that_died_is_not_noticed_by_clients(world: World) -> None:
     """A task that expired is gone for them from its time on, whatever is still to be done."""
     world.started()
     world.calls.forget()
     world.calls.last = 2
     with pytest.raises(Died):
-        world.look(NOW + HOUR + EXPIRED_MS)
+        world.reconcile(NOW + HOUR + EXPIRED_MS)
     world.calls.last = inf
     with pytest.raises(UnknownTask):
         world.rows.get(ID, NOW + HOUR + EXPIRED_MS)

@@ -23,14 +23,14 @@ from mcp_tasks.tasks.reconcile_schedule import (
 )
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task_item import SCHEMA_VERSION, item_of
-from mcp_tasks.workflows import reconcile as repair
+from mcp_tasks.workflows import reconcile
 from mcp_tasks.workflows import sweep as module
 from mcp_tasks.workflows.executions import execution_arn
 from mcp_tasks.workflows.sweep import MAX_TASKS_PER_SHARD, sweep
 from tests.unit.support import rows_of_version_3 as before
 from tests.unit.support.aws import Died, raw_rows, real, refusing
 from tests.unit.support.example_task import HOUR, ID, NOW, a_task
-from tests.unit.support.repairing import MACHINE, World
+from tests.unit.support.reconciling import MACHINE, World
 from tests.unit.support.stack import LOGGER
 
 DUE: Final = NOW + FIRST_RECONCILE_MS
@@ -60,7 +60,7 @@ def written(world: World, ids: list[str]) -> None:
 
 def run(world: World, now: int = DUE, seconds: float = 60) -> dict[str, int]:
     """One run of the sweeper."""
-    return dict(sweep(world.rows, world.repair, lambda: now, seconds).counts)
+    return dict(sweep(world.rows, world.reconciler, lambda: now, seconds).counts)
 
 
 def started(world: World) -> set[str]:
@@ -71,7 +71,7 @@ def started(world: World) -> set[str]:
 # cheap
 
 
-def test_when_nothing_is_due_a_run_is_one_query_for_each_shard(world: World) -> None:
+def test_when_no_task_has_to_be_reconciled_a_run_is_one_query_for_each_shard(world: World) -> None:
     """And no client of Step Functions or S3: making one costs more than all of it."""
     world.started()
     world.rows.complete(ID, {"content": []}, NOW)
@@ -84,7 +84,7 @@ def test_when_nothing_is_due_a_run_is_one_query_for_each_shard(world: World) -> 
     assert world.calls.clients == []
 
 
-def test_a_task_that_runs_costs_a_read_a_write_and_a_question(world: World) -> None:
+def test_a_task_that_runs_costs_a_read_a_write_and_a_describe(world: World) -> None:
     world.started()
     world.calls.forget()
     assert run(world) == {"running": 1}
@@ -118,7 +118,7 @@ def test_a_run_does_what_there_is_to_do_and_counts_it(world: World) -> None:
     assert run(world, now) == {}, "and all of it is done, or put off"
 
 
-def test_all_tasks_of_all_shards_are_looked_at(world: World) -> None:
+def test_all_tasks_of_all_shards_are_reconciled(world: World) -> None:
     """More than a query finds."""
     ids = of_shard("0", MAX_TASKS_PER_SHARD - 5) + [task_id(n) for n in range(30_000, 30_020)]
     written(world, ids)
@@ -135,7 +135,7 @@ def few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("few_looks")
-def test_a_run_looks_at_so_many_tasks_of_a_shard_and_the_next_goes_on(world: World) -> None:
+def test_a_run_reconciles_so_many_tasks_of_a_shard_and_the_next_goes_on(world: World) -> None:
     ids = of_shard("0", 10)
     written(world, ids)
     assert run(world) == {"started": 4}
@@ -166,7 +166,7 @@ def test_two_thirds_of_what_step_functions_answers_are_asked_at_most() -> None:
 
 @pytest.mark.usefixtures("few_looks")
 @pytest.mark.parametrize("code", ["ThrottlingException", "TooManyRequestsException"])
-def test_when_there_is_no_room_a_shards_run_is_over(world: World, code: str) -> None:
+def test_when_aws_throttles_a_shards_run_ends(world: World, code: str) -> None:
     """Each call more would take the room from those who need it, and put off a look in vain."""
     ids = of_shard("0", 3)
     written(world, ids)
@@ -177,7 +177,7 @@ def test_when_there_is_no_room_a_shards_run_is_over(world: World, code: str) -> 
     assert run(world) == {"started": 2}
 
 
-def test_when_no_execution_can_be_started_a_shards_run_is_over(world: World) -> None:
+def test_when_no_execution_can_be_started_a_shards_run_ends(world: World) -> None:
     written(world, of_shard("0", 3))
     world.calls.instead["start_execution"] = refusing("stepfunctions", "ExecutionLimitExceeded")
     assert run(world) == {"not started": 1}
@@ -186,13 +186,13 @@ def test_when_no_execution_can_be_started_a_shards_run_is_over(world: World) -> 
 # late
 
 
-def test_a_run_tells_for_how_long_the_first_had_been_due(world: World) -> None:
+def test_a_run_returns_how_late_the_earliest_task_was(world: World) -> None:
     """Of all shards; nothing that is due is not late."""
-    assert sweep(world.rows, world.repair, lambda: DUE, 60).late_ms == 0
+    assert sweep(world.rows, world.reconciler, lambda: DUE, 60).late_ms == 0
     written(world, [task_id(n) for n in range(20)])
-    swept = sweep(world.rows, world.repair, lambda: DUE + HOUR, 60)
+    swept = sweep(world.rows, world.reconciler, lambda: DUE + HOUR, 60)
     assert swept.late_ms == HOUR + 20
-    assert sweep(world.rows, world.repair, lambda: DUE + HOUR, 60).late_ms == 0
+    assert sweep(world.rows, world.reconciler, lambda: DUE + HOUR, 60).late_ms == 0
 
 
 def test_a_run_ends_when_its_time_is_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +207,7 @@ def test_a_run_ends_when_its_time_is_up(world: World, monkeypatch: pytest.Monkey
     assert run(world) == {"started": 2}
 
 
-def test_a_run_without_time_looks_at_nothing(world: World) -> None:
+def test_a_run_without_time_reconciles_nothing(world: World) -> None:
     written(world, [ID])
     assert run(world, seconds=0) == {"out of time": 1}
     assert started(world) == set()
@@ -236,7 +236,7 @@ def test_a_run_that_dies_leaves_the_rest_to_the_next(world: World) -> None:
 # two at once
 
 
-def test_two_runs_at_once_look_at_each_task_once(world: World) -> None:
+def test_two_runs_at_once_reconcile_each_task_once(world: World) -> None:
     """The schedule delivers twice, or a run takes longer than a minute."""
     ids = [task_id(n) for n in range(40)]
     written(world, ids)
@@ -264,7 +264,7 @@ def test_one_large_end_is_read_at_a_time(world: World, monkeypatch: pytest.Monke
         time.sleep(0.001)  # others come to it
         reading -= 1
 
-    monkeypatch.setattr(repair, "end_task", end)
+    monkeypatch.setattr(reconcile, "end_task", end)
     assert run(world) == {"ended": 40}
     assert most == 1
 
@@ -288,12 +288,12 @@ def poisoned(world: World) -> str:
     return poison
 
 
-def test_a_task_whose_look_fails_keeps_no_other_waiting(world: World, poisoned: str) -> None:
+def test_a_task_whose_reconciling_fails_keeps_no_other_waiting(world: World, poisoned: str) -> None:
     assert run(world) == {"error": 1, "started": 3}
     assert poisoned not in started(world)
 
 
-def test_a_task_whose_look_failed_is_looked_at_again(world: World, poisoned: str) -> None:
+def test_a_task_whose_reconciling_failed_is_reconciled_again(world: World, poisoned: str) -> None:
     """Later: not in every run."""
     run(world)
     assert run(world) == {}
@@ -331,7 +331,7 @@ def test_rows_that_cannot_be_read_keep_no_other_waiting(world: World) -> None:
             assert row == left[row["taskId"]["S"]] | {"reconcileAt": reconcile_at}
 
 
-def test_a_row_that_is_gone_by_now_is_passed(world: World) -> None:
+def test_a_row_that_is_gone_by_now_is_skipped(world: World) -> None:
     """The index lags behind the rows."""
     written(world, [ID])
     world.calls.instead["get_item"] = lambda **arguments: {}
@@ -354,7 +354,7 @@ def test_a_shard_that_cannot_be_read_keeps_no_other_waiting(world: World) -> Non
     assert started(world) == {one for one in ids if shard_of(one) != "0"}
 
 
-def test_a_claim_that_fails_leaves_the_task_due(world: World) -> None:
+def test_a_claim_that_fails_leaves_the_task_in_the_index(world: World) -> None:
     written(world, [ID])
     world.calls.instead["update_item"] = refusing("dynamodb", "ThrottlingException")
     assert run(world) == {"error": 1}
@@ -362,7 +362,7 @@ def test_a_claim_that_fails_leaves_the_task_due(world: World) -> None:
     assert run(world) == {"started": 1}
 
 
-def test_no_room_for_a_start_is_no_error(world: World) -> None:
+def test_a_throttled_start_is_no_error(world: World) -> None:
     """It is tried again, as often as it takes; and started once there is room."""
     written(world, [ID])
     start = world.calls.instead["start_execution"]

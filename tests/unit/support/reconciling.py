@@ -1,4 +1,4 @@
-"""A task, its execution, and what looks after both; for tests that break something between them."""
+"""A task, its execution, and a reconciler; for tests that break something between them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ YES: Final = {"action": "accept", "content": {}}
 
 @dataclass
 class World:
-    """The table, Step Functions, the bucket; and a function that looks after tasks."""
+    """The table, Step Functions, the bucket, and a function that reconciles tasks."""
 
     catalogue: Catalogue
     calls: Mortal = field(default_factory=Mortal)
@@ -39,7 +39,7 @@ class World:
         self.rows = TaskTable(self.calls.client("dynamodb"), create_table())
         self.executions = self.states.serve(self.calls)
         self.payloads = PayloadStore(lambda: self.calls.client("s3"), create_payloads())
-        self.repair = Reconciler(self.rows, self.executions, self.catalogue, self.payloads)
+        self.reconciler = Reconciler(self.rows, self.executions, self.catalogue, self.payloads)
 
     @property
     def row(self) -> Task:
@@ -50,13 +50,13 @@ class World:
 
     @property
     def reconcile_at(self) -> int:
-        """When the task is due, which it has to be at some time."""
+        """When the task is reconciled; it has to be at some time."""
         assert self.row.reconcile_at is not None
         return self.row.reconcile_at
 
-    def look(self, now: int | None = None) -> Reconciled | None:
-        """Look after the task, when it is due unless it is said when."""
-        return self.repair.reconcile(self.row, self.reconcile_at if now is None else now)
+    def reconcile(self, now: int | None = None) -> Reconciled | None:
+        """Reconcile the task, at its time unless another is given."""
+        return self.reconciler.reconcile(self.row, self.reconcile_at if now is None else now)
 
     def kept(self) -> tuple[dict[str, Any], States]:
         """The task and its execution as they are."""
@@ -82,7 +82,7 @@ class World:
         self.states.run(task.state_machine_arn, ID, task.input or "")
 
     def ended(self, output: Any = None, status: str = "SUCCEEDED", **changes: Any) -> None:
-        """A task whose execution has ended, of which nothing was heard."""
+        """A task whose execution has ended, and whose event was lost."""
         self.started(**changes)
         machine = a_task(**changes).state_machine_arn
         self.states.end(execution_arn(machine, ID), output or {"content": []}, status)
