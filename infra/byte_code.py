@@ -9,6 +9,7 @@ runs this, or another one that uv finds on this machine.
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -59,7 +60,8 @@ def main() -> None:
     python = ".".join(map(str, LAMBDA.python))
     print(f"  ... installing Python {python}, which compiles the functions", flush=True)
     command = ["uv", "python", "install", "--no-bin", python]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    trusting = {"UV_SYSTEM_CERTS": "1", **os.environ}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=trusting)
     if done.returncode:
         print(f"uv could not install it:\n{done.stderr.strip()}", file=sys.stderr, flush=True)
 

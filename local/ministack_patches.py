@@ -1,6 +1,6 @@
 """Run MiniStack with patches that make it behave more like AWS.
 
-The patches replace functions of the version that local/requirements.txt pins.
+The patches replace functions of the version that uv.lock pins.
 
 With AUTH=true, MiniStack checks the signature and the identity policies of every call to an AWS
 API, and the resource policies of queues, buckets, secrets, functions, keys and REST APIs. Functions
