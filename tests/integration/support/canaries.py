@@ -61,9 +61,12 @@ class Logs:
         }
 
     def files(self) -> list[str]:
-        """The logs of the emulator itself and of the local gateway."""
+        """The logs of the emulator itself and of the local gateway, empty if it has not started."""
         texts = []
         for file, offset in zip(self._files, self._offsets, strict=True):
+            if not file.exists():
+                texts.append("")
+                continue
             with file.open("rb") as log:
                 log.seek(offset)
                 texts.append(log.read().decode(errors="replace"))
