@@ -112,7 +112,7 @@ def measure(stack: LocalStack) -> dict[str, list[float]]:
             REQUESTS,
         ),
         "resources/read": (
-            lambda: connection.send("resources/read", {"uri": "savings://assumptions"}),
+            lambda: connection.send("resources/read", {"uri": "growth://assumptions"}),
             REQUESTS,
         ),
         "tasks/get": (lambda: connection.send("tasks/get", get), REQUESTS),

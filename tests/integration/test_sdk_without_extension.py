@@ -131,7 +131,7 @@ def test_resources_are_listed_and_read(stack: LocalStack, mode: str) -> None:
 def test_prompts_are_listed_got_and_completed(stack: LocalStack, mode: str) -> None:
     async def use(client: Client) -> None:
         prompts = [p.name for p in (await client.list_prompts()).prompts]
-        assert {"essay", "personal", "plan_savings"} <= set(prompts)
+        assert {"essay", "personal", "plan"} <= set(prompts)
         got = await client.get_prompt("essay", {"topic": "cells"})
         first = got.messages[0].content
         assert isinstance(first, types.TextContent)
