@@ -24,6 +24,7 @@ PIECES: Final = {
 LONGEST_FIRST: Final = (
     EMULATOR,
     CDK,
+    "tests/fork/",
     "tests/campaigns/fuzz/",
     "tests/campaigns/model/",
     "tests/campaigns/conditions/",
