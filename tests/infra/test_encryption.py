@@ -96,8 +96,8 @@ USES: dict[str, Grants] = {
     "Deliver/Role": {via("dynamodb"): TABLES, via("sqs"): {"kms:Decrypt"}},
     "Tools/tally_columns/Worker/Role": {via("dynamodb"): TABLES, via("s3"): SENDING},
     "Tools/estimate_savings/Worker/Role": {via("dynamodb"): TABLES, via("s3"): SENDING},
-    "Tools/tally_columns/StateMachineRole": {context_of(MACHINES[0]): SENDING},
-    "Tools/estimate_savings/StateMachineRole": {context_of(MACHINES[1]): SENDING},
+    "Tools/tally_columns/StateMachineRole": {context_of(MACHINES[1]): SENDING},
+    "Tools/estimate_savings/StateMachineRole": {context_of(MACHINES[0]): SENDING},
     "Authorizer/Role": {},
 }
 """What the key adds to each role."""
