@@ -13,11 +13,11 @@ from mcp_tasks.registry.catalogue import Catalogue
 
 from .authorizer_function import Authorizer
 from .function_code import FunctionCode
-from .gateway import Gateway, GatewayProps
 from .grants import allow, allow_declared, allow_executions, role_of
 from .payloads_bucket import PayloadsBucket
 from .request_state_key import RequestStateKey
 from .response_transfer import BUFFERED, STREAMED, ResponseTransfer
+from .rest_api import Gateway, GatewayProps
 from .settings import Settings
 from .tables import Tables
 from .tool_workflows import ToolWorkflows

@@ -8,7 +8,7 @@ from constructs import Construct
 
 from mcp_tasks import environment
 
-from .auth import OAuth
+from .auth_options import OAuth
 from .function_code import FunctionCode
 
 

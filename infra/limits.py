@@ -8,7 +8,7 @@ from datetime import timedelta
 from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue
 
-from .context import Context, refusal
+from .cdk_context import Context, refusal
 
 
 @dataclass(frozen=True, slots=True)

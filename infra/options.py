@@ -1,6 +1,6 @@
 """The table of options: what a deployment can choose, each one key of CDK context.
 
-`infra/context.py` reads and checks the values by this table. `python -m infra.options` prints
+`infra/cdk_context.py` reads and checks the values by this table. `python -m infra.options` prints
 `docs/configuration.md` from it. A test compares the table with that page and with the Makefile.
 """
 

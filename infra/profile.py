@@ -13,7 +13,7 @@ from typing import Final
 
 from mcp_tasks.environment import Auth
 
-from .context import refusal
+from .cdk_context import refusal
 from .packages import LAMBDA, Target
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from aws_cdk import aws_apigateway as apigateway
 
-from .auth import OAuth
+from .auth_options import OAuth
 from .cdk_nag_findings import acknowledge
 
 WELL_KNOWN: Final = (".well-known", "oauth-protected-resource")
@@ -25,7 +25,7 @@ def serve_metadata(api: apigateway.RestApi, url: str, name: str, oauth: OAuth) -
     """Serve the document at both well-known paths, to everybody, without calling a function.
 
     The document is part of a template of API Gateway's, in which `$` and `#` have a meaning: no
-    value may hold either, and `infra/auth.py` refuses those that do.
+    value may hold either, and `infra/auth_options.py` refuses those that do.
     """
     document = {
         "resource": url,

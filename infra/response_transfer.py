@@ -34,7 +34,7 @@ STREAMED: Final = ResponseTransfer(
     timeout=Duration.minutes(15),
     # Lambda's Python runtime does not stream: this starts `mcp_tasks.aws.streaming_runtime`
     # instead.
-    environment={"AWS_LAMBDA_EXEC_WRAPPER": "/var/task/api/stream"},
+    environment={"AWS_LAMBDA_EXEC_WRAPPER": "/var/task/api/exec_wrapper"},
     integration={
         "response_transfer_mode": apigateway.ResponseTransferMode.STREAM,
         "timeout": Duration.minutes(15),

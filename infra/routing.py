@@ -19,7 +19,7 @@ from aws_cdk import Stack
 from aws_cdk import aws_apigatewayv2 as apigatewayv2
 from constructs import Construct
 
-from .gateway import Gateway
+from .rest_api import Gateway
 from .settings import Settings
 
 TASKS: Final = "tasks*"

@@ -13,12 +13,12 @@ from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server_identity import ServerIdentity
 
-from .auth import OAuth, auth_of, check_scopes
-from .context import Context, refusal
+from .auth_options import OAuth, auth_of, check_scopes
+from .cdk_context import Context, refusal
 from .limits import Throttle, check_ttl, limits_of, max_ttl_of, throttle_of
 from .options import OPTIONS
 from .profile import Profile, profile_of
-from .server_file import ServerFile
+from .server_toml import ServerFile
 from .urls import PATH, url
 
 ENDPOINT: Final = "/mcp"

@@ -18,9 +18,9 @@ from .encryption import Encryption
 from .event_bus import TaskEvents
 from .finish import FinishFunction
 from .function_code import FunctionCode
-from .gateway import Gateway
 from .payloads_bucket import PayloadsBucket
 from .publish import PublishFunction
+from .rest_api import Gateway
 from .routing import Routing
 from .settings import Settings
 from .subscriptions_api import SubscriptionsApi

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .context import Context
+from .cdk_context import Context
 from .options import OPTIONS
 from .profile import Profile
 

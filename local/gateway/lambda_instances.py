@@ -38,7 +38,7 @@ class LambdaFunction:
     name: str
     arn: str
     bundle: Path
-    """The folder that Lambda would unzip. Its `api/stream` starts an instance."""
+    """The folder that Lambda would unzip. Its `api/exec_wrapper` starts an instance."""
     interpreter: Path
     environment: Mapping[str, str]
     timeout_seconds: float
@@ -86,7 +86,7 @@ class LambdaInstance:
         self._on_exit = on_exit
         with function.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [function.bundle / "api" / "stream", function.interpreter, "bootstrap"],
+                [function.bundle / "api" / "exec_wrapper", function.interpreter, "bootstrap"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -18,7 +18,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.server_file import ServerFile
+from infra.server_toml import ServerFile
 from local import emulator
 from local.console import fail, say
 from local.environment import ROOT

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from infra.context import Context
+from infra.cdk_context import Context
 from tests.infra.assembly import Assembly, Grants, state_machine
 from tests.infra.conftest import GIVEN_KEY
 

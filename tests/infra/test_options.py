@@ -15,7 +15,7 @@ from infra.limits import Throttle
 from infra.options import OPTIONS, Option
 from infra.options_page import page
 from infra.profile import AWS, LOCAL
-from infra.server_file import ServerFile
+from infra.server_toml import ServerFile
 from infra.settings import Settings
 from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue

@@ -48,7 +48,7 @@ def test_without_a_domain_the_only_api_streams(streaming: Assembly) -> None:
     """One method has one transfer mode, and nothing could tell subscriptions apart."""
     (integration,) = _posts(streaming).values()
     assert _is_streaming(integration, "Api/Function")
-    assert _loops(streaming) == {"Api/Function": "/var/task/api/stream"}
+    assert _loops(streaming) == {"Api/Function": "/var/task/api/exec_wrapper"}
     function = streaming.resources("AWS::Lambda::Function")["Api/Function"]
     assert function["Timeout"] == 900
     assert "SubscriptionsApi/Function" not in streaming.resources("AWS::Lambda::Function")
@@ -60,7 +60,7 @@ def test_behind_a_domain_only_listens_stream(behind_a_domain: Assembly) -> None:
     assert set(posts) == {"mcp-tasks", "mcp-tasks-subscriptions"}
     assert not _is_streaming(posts["mcp-tasks"], "Api/Function")
     assert _is_streaming(posts["mcp-tasks-subscriptions"], "SubscriptionsApi/Function")
-    assert _loops(behind_a_domain) == {"SubscriptionsApi/Function": "/var/task/api/stream"}
+    assert _loops(behind_a_domain) == {"SubscriptionsApi/Function": "/var/task/api/exec_wrapper"}
     functions = behind_a_domain.resources("AWS::Lambda::Function")
     api, listens = functions["Api/Function"], functions["SubscriptionsApi/Function"]
     assert (listens["Timeout"], listens["MemorySize"]) == (900, 512)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.server_file import ServerFile
+from infra.server_toml import ServerFile
 from infra.tool_discovery import discover
 from mcp_tasks.server_identity import ServerIdentity
 from tests.infra.assembly import Assembly

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from infra.auth import SCOPE, OAuth
+from infra.auth_options import SCOPE, OAuth
 from infra.settings import Settings
 from mcp_tasks.protocol.www_authenticate import bearer_challenge
 from mcp_tasks.registry.catalogue import Catalogue

@@ -1,8 +1,8 @@
 """Lambda's runtime loop for a function that streams its responses.
 
 Lambda's managed Python runtime sends a response when it is complete. This loop replaces it (see the
-start script api/stream): it asks the Runtime API for the next event, and writes the response in
-chunks (Lambda developer guide, "Building a custom runtime", "Enabling response streaming"). It
+start script api/exec_wrapper): it asks the Runtime API for the next event, and writes the response
+in chunks (Lambda developer guide, "Building a custom runtime", "Enabling response streaming"). It
 imports nothing but the standard library, so that a cold start loads little.
 
 Errors are reported and logged by the name of their class: an exception's message may hold arguments

@@ -1,6 +1,6 @@
 """One conditional UpdateItem of a task's row: what it changes, and on which condition. Pure.
 
-`transitions` says what each transition writes, as a ConditionalUpdate. This module renders it in
+`row_updates` says what each transition writes, as a ConditionalUpdate. This module renders it in
 DynamoDB's expressions, and adds the conditions that all writes have.
 """
 

@@ -4,7 +4,7 @@
        |              |
        +--> terminal <+        completed, failed, cancelled: final
 
-`transitions` derives the condition of every write from TRANSITIONS. So a transition that is not
+`row_updates` derives the condition of every write from TRANSITIONS. So a transition that is not
 listed here cannot be written, whatever event arrives late, twice or out of order.
 """
 

@@ -1,6 +1,6 @@
 """Tasks as rows of one DynamoDB table. The row is the source of truth; executions follow it.
 
-Every write is conditional: `transitions` has what is written and on which condition. Reads are
+Every write is conditional: `row_updates` has what is written and on which condition. Reads are
 strongly consistent, so a task can be read by the time that its creator receives it (tasks.md, "Task
 Creation"). Expiry is checked by every read and in every condition, because DynamoDB deletes expired
 rows hours or days late.
@@ -17,15 +17,15 @@ from botocore.exceptions import ClientError
 
 from ..aws.conditional_check import existing_item
 from ..payloads.pointer import PayloadPointer
-from . import transitions
+from . import row_updates
 from .conditional_update import ConditionalUpdate, refusal, update_request
 from .errors import Busy, ClientCannotAnswer, Conflict, TaskEnded, UnknownTask
 from .questions import Ask, kinds
 from .reconcile_index import ReconcileIndex
+from .row_updates import Answers
 from .state import Status
 from .task import Task
 from .task_item import item_of, task_of
-from .transitions import Answers
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -103,14 +103,14 @@ class TaskTable:
 
     def report(self, task_id: str, message: str, now: int) -> None:
         """Set the status message. Raises UnknownTask, and TaskEnded."""
-        self._update(task_id, transitions.report(message), now)
+        self._update(task_id, row_updates.report(message), now)
 
     def store_tool_error(self, task_id: str, message: str, now: int) -> None:
         """Keep a failing step's message for the caller, in case that it ends the execution.
 
         Raises UnknownTask, and TaskEnded.
         """
-        self._update(task_id, transitions.store_tool_error(message), now)
+        self._update(task_id, row_updates.store_tool_error(message), now)
 
     def ask(self, task_id: str, ask: Ask, now: int) -> None:
         """Open an ask: store its questions and its token, and wait for the client.
@@ -119,7 +119,7 @@ class TaskTable:
         Raises UnknownTask, TaskEnded, and ClientCannotAnswer.
         """
         try:
-            self._update(task_id, transitions.ask(ask), now)
+            self._update(task_id, row_updates.ask(ask), now)
         except Conflict as conflict:
             if not conflict.task.accepts.issuperset(kinds(ask.questions.values())):
                 raise ClientCannotAnswer(task_id) from None
@@ -131,7 +131,7 @@ class TaskTable:
         left. Returns the task as written. Raises Conflict when the task's questions changed since
         it was read, TaskEnded, and UnknownTask.
         """
-        return self._update(task.task_id, transitions.answer(task, answers), now)
+        return self._update(task.task_id, row_updates.answer(task, answers), now)
 
     def close_ask(self, task: Task, ask_id: str, now: int) -> Task:
         """Close an ask that no state waits for any more; the client need not answer it.
@@ -139,7 +139,7 @@ class TaskTable:
         Raises Conflict when the task's questions changed since it was read, TaskEnded, and
         UnknownTask.
         """
-        return self._update(task.task_id, transitions.close_ask(task, ask_id), now)
+        return self._update(task.task_id, row_updates.close_ask(task, ask_id), now)
 
     def mark_delivered(self, task_id: str, ask_id: str, now: int) -> None:
         """Remove an ask's token, questions and answers, once its state has received the answers.
@@ -147,7 +147,7 @@ class TaskTable:
         A tombstone stays, so that a late second delivery of the ask cannot open it again.
         """
         with suppress(TaskEnded, UnknownTask, Conflict):
-            self._update(task_id, transitions.mark_delivered(ask_id), now)
+            self._update(task_id, row_updates.mark_delivered(ask_id), now)
 
     def complete(self, task_id: str, result: dict[str, Any] | PayloadPointer, now: int) -> Task:
         """End the task with the result of its tool call; its execution has ended.
@@ -155,7 +155,7 @@ class TaskTable:
         A large result is a pointer. Returns the task as written. Raises TaskEnded when another end
         came first, and UnknownTask.
         """
-        return self._update(task_id, transitions.complete(result), now)
+        return self._update(task_id, row_updates.complete(result), now)
 
     def fail(
         self,
@@ -170,14 +170,14 @@ class TaskTable:
 
         Returns the task as written. Raises TaskEnded when another end came first, and UnknownTask.
         """
-        return self._update(task_id, transitions.fail(error, message, may_run=may_run), now)
+        return self._update(task_id, row_updates.fail(error, message, may_run=may_run), now)
 
     def cancel(self, task_id: str, now: int, principal: str) -> Task:
         """End the task because its client cancelled it; its execution may still run.
 
         Returns the task as written. Raises TaskEnded when another end came first, and UnknownTask.
         """
-        return self._update(task_id, transitions.cancel(principal), now)
+        return self._update(task_id, row_updates.cancel(principal), now)
 
     def expire(self, task_id: str, error: dict[str, Any], message: str, now: int) -> Task:
         """End a task whose time to live has passed; its execution may still run.
@@ -185,7 +185,7 @@ class TaskTable:
         Returns the task as written. Raises TaskEnded when it had ended, and UnknownTask when there
         is no row.
         """
-        return self._update(task_id, transitions.expire(error, message), now)
+        return self._update(task_id, row_updates.expire(error, message), now)
 
     def _update(self, task_id: str, update: ConditionalUpdate, now: int) -> Task:
         """Write an update; returns the task as written. Raises what `refusal` returns."""

@@ -50,7 +50,7 @@ WRITERS: Final = {
     "conditional_update": {"update_request"},
     "reconcile_index": {"claim", "postpone", "remove", "_update"},
     "task_table": {"create"},
-    "transitions": {
+    "row_updates": {
         *("report", "store_tool_error", "ask", "answer", "close_ask", "mark_delivered", "_end"),
     },
 }

@@ -316,7 +316,7 @@ def test_the_start_script_runs_the_loop_in_place_of_lambdas_own(
     interpreter = tmp_path / "python"
     interpreter.write_text('#!/bin/sh\necho "$PYTHONPATH $*"\n')
     interpreter.chmod(0o755)
-    script = ROOT / "functions" / "api" / "stream"
+    script = ROOT / "functions" / "api" / "exec_wrapper"
     environment = {"PATH": os.environ["PATH"], **variables}
     command: list[str | Path] = [script, interpreter, "/var/runtime/bootstrap.py"]
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)

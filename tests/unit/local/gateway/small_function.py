@@ -86,7 +86,7 @@ def bundle(folder: Path, streaming: str) -> LambdaFunction:
     """A small function in `folder`, with the deployed runtime loop and start script."""
     (folder / "api").mkdir(parents=True)
     (folder / "mcp_tasks" / "aws").mkdir(parents=True)
-    shutil.copy(FUNCTIONS / "api" / "stream", folder / "api")
+    shutil.copy(FUNCTIONS / "api" / "exec_wrapper", folder / "api")
     shutil.copy(
         FUNCTIONS / "mcp_tasks" / "aws" / "streaming_runtime.py", folder / "mcp_tasks" / "aws"
     )

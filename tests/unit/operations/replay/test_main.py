@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from infra.server_file import ServerFile
+from infra.server_toml import ServerFile
 from operations.replay import __main__ as program
 from operations.replay.__main__ import outputs_of, replay
 from tests.paths import ROOT

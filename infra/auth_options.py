@@ -12,7 +12,7 @@ from typing import Final
 from mcp_tasks.environment import Auth
 from mcp_tasks.registry.catalogue import Catalogue
 
-from .context import Context, refusal
+from .cdk_context import Context, refusal
 from .options import OPTIONS
 from .profile import Profile
 from .urls import url

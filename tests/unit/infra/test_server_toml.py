@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.server_file import FILE_NAME, ServerFile
+from infra.server_toml import FILE_NAME, ServerFile
 from local.deployment import stack_name
 from mcp_tasks.server_identity import ServerIdentity
 from tests.paths import ROOT

@@ -1,0 +1,1 @@
+"""AWS as the library meets it: clients, error codes, DynamoDB's notation, Lambda's Runtime API."""

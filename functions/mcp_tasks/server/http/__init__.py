@@ -1,0 +1,1 @@
+"""HTTP: from API Gateway's event to the response, checked, answered, and encoded."""
