@@ -13,8 +13,8 @@ from mcp_tasks.environment import Auth
 from mcp_tasks.registry.catalogue import Catalogue
 
 from .cdk_context import Context, refusal
+from .deployment_profiles import Profile
 from .options import OPTIONS
-from .profile import Profile
 from .urls import url
 
 AUTH_VALUES: Final = {

@@ -13,9 +13,9 @@ from aws_cdk import aws_logs as logs_
 from constructs import Construct
 
 from .cdk_nag_findings import acknowledge
+from .deployment_profiles import Profile
 from .encryption import Encryption
 from .log_groups import log_group
-from .profile import Profile
 
 LOG_SETTINGS: Final = {"POWERTOOLS_LOGGER_LOG_EVENT": "false"}
 """An event holds arguments and answers."""

@@ -15,9 +15,9 @@ from mcp_tasks.server_identity import ServerIdentity
 
 from .auth_options import OAuth, auth_of, check_scopes
 from .cdk_context import Context, refusal
+from .deployment_profiles import Profile, profile_of
 from .limits import Throttle, check_ttl, limits_of, max_ttl_of, throttle_of
 from .options import OPTIONS
-from .profile import Profile, profile_of
 from .server_toml import ServerFile
 from .urls import PATH, url
 

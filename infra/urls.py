@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from .cdk_context import Context
+from .deployment_profiles import Profile
 from .options import OPTIONS
-from .profile import Profile
 
 HOST: Final = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:[0-9]{1,5})?"
 LOOPBACK: Final = r"(localhost|127\.0\.0\.1)(:[0-9]{1,5})?"

@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from infra.bundle import bundled
-from infra.profile import LOCAL
+from infra.deployment_profiles import LOCAL
 from infra.tool_discovery import discover
 from local import emulator as emulators
 from local.deployment import LocalStack, deploy

@@ -16,8 +16,8 @@ import pytest
 
 from infra import bundle, byte_code, packages
 from infra.bundle import UNZIPPED_LIMIT_BYTES, BundleError, bundled
+from infra.deployment_profiles import AWS
 from infra.packages import LAMBDA
-from infra.profile import AWS
 from mcp_tasks.registry.catalogue import Catalogue
 from tests.infra.assembly import Assembly
 from tests.wheels import write_wheel

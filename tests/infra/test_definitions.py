@@ -24,7 +24,7 @@ from infra.state_machine_definition import (
 from mcp_tasks import tool, workflow_tool
 from mcp_tasks.payloads.offloading import MAX_OBJECT_BYTES, json_size
 from mcp_tasks.payloads.pointer import PayloadPointer, payload_prefix
-from mcp_tasks.registry.declaration import DECLARATION
+from mcp_tasks.registry.decorated_function import DECLARATION
 from mcp_tasks.registry.tool import Tool
 from mcp_tasks.server.methods.execution_input import MAX_INLINE_INPUT_BYTES
 from mcp_tasks.tasks.questions import MAX_ANSWERS_CHARACTERS

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from infra.deployment_profiles import AWS, LOCAL
 from infra.limits import Throttle
 from infra.options import OPTIONS, Option
 from infra.options_page import page
-from infra.profile import AWS, LOCAL
 from infra.server_toml import ServerFile
 from infra.settings import Settings
 from mcp_tasks.limits import Limits

@@ -1,4 +1,4 @@
-"""The emulator gets the same stack as AWS, but for what is listed here and in infra/profile.py."""
+"""The emulator gets the same stack as AWS, but for what is listed here and in infra/deployment_profiles.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from infra.profile import AWS, LOCAL
+from infra.deployment_profiles import AWS, LOCAL
 from tests.infra.assembly import Assembly
 
 ABSENT = "absent"

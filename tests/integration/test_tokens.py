@@ -27,7 +27,7 @@ from tests.integration.support.stacks import SCOPE
 from tests.integration.support.traces import Traces
 
 MAX_INSTANCES: Final = 10
-"""Of the authorizer (infra/profile.py)."""
+"""Of the authorizer (infra/deployment_profiles.py)."""
 
 LIST: Final = "tools/list"
 

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_tasks import InputDeclined, TaskContext
 from mcp_tasks.registry.context import InputRequired
-from mcp_tasks.registry.declaration import DECLARATION
+from mcp_tasks.registry.decorated_function import DECLARATION
 from mcp_tasks.registry.function_tool import FunctionTool
 from mcp_tasks.registry.schema import InvalidArguments
 from mcp_tasks.tasks.forms import InvalidAnswer

@@ -200,7 +200,7 @@ def _mount(folder: Path) -> None:
 
 
 def _declaration(value: Any) -> Declaration | None:
-    from .declaration import DECLARATION
+    from .decorated_function import DECLARATION
     from .prompt import Prompt
     from .resource import Resource
     from .tool import Tool

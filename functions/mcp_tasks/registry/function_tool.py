@@ -16,7 +16,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from . import results, schema
 from .context import TaskContext
-from .declaration import Function, attach
+from .decorated_function import Function, attach
 from .tool import AskFirst, TaskSupport, Tool
 
 

@@ -19,8 +19,8 @@ from . import schema
 from .completion import Completer, completers
 from .content import ContentBlock, is_block, text
 from .context import TaskContext
-from .declaration import Function, attach
-from .definition import build_definition
+from .decorated_function import Function, attach
+from .list_definition import build_definition
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from . import schema
 from .completion import Completer, completers
 from .content import is_contents, resource_contents
 from .context import TaskContext
-from .declaration import Function, attach
-from .definition import build_definition
+from .decorated_function import Function, attach
+from .list_definition import build_definition
 from .uri_template import UriTemplate
 
 CacheScope = Literal["public", "private"]

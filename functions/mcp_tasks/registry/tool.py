@@ -20,7 +20,7 @@ from ..protocol.headers import MirroredParameter, mirrored_parameters
 from ..protocol.meta import META_MEMBER
 from . import schema
 from .context import TaskContext
-from .definition import build_definition
+from .list_definition import build_definition
 from .step import Step
 
 AskFirst = Callable[..., Any]

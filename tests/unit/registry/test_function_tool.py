@@ -10,7 +10,7 @@ import pytest
 from pydantic import Field
 
 from mcp_tasks import TaskContext, ToolResult, tool
-from mcp_tasks.registry.declaration import DECLARATION
+from mcp_tasks.registry.decorated_function import DECLARATION
 from mcp_tasks.registry.function_tool import FunctionTool
 from mcp_tasks.registry.schema import InvalidArguments
 

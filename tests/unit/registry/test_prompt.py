@@ -11,7 +11,7 @@ import pytest
 from pydantic import Field
 
 from mcp_tasks import Message, TaskContext, assistant, content, prompt, user
-from mcp_tasks.registry.declaration import DECLARATION
+from mcp_tasks.registry.decorated_function import DECLARATION
 from mcp_tasks.registry.prompt import Prompt
 from mcp_tasks.registry.schema import InvalidArguments
 

@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_tasks import NotFound, TaskContext, content, resource
-from mcp_tasks.registry.declaration import DECLARATION
+from mcp_tasks.registry.decorated_function import DECLARATION
 from mcp_tasks.registry.resource import JSON, Resource
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from mcp_tasks import TaskContext, ToolResult, tool
 from mcp_tasks.json_schema import SchemaMismatch
-from mcp_tasks.registry.declaration import DECLARATION
+from mcp_tasks.registry.decorated_function import DECLARATION
 from mcp_tasks.registry.results import (
     MAX_TEXT_COPY_CHARACTERS,
     error_result,

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from mcp_tasks import TaskContext, ToolResult, content, tool, workflow_tool
 from mcp_tasks.json_schema import InvalidSchema
-from mcp_tasks.registry.declaration import DECLARATION
+from mcp_tasks.registry.decorated_function import DECLARATION
 from mcp_tasks.registry.function_tool import FunctionTool
 from mcp_tasks.registry.schema import InvalidArguments
 

@@ -21,7 +21,7 @@ from mcp_tasks import (
 from mcp_tasks.payloads.pointer import payload_prefix, pointer_of
 from mcp_tasks.payloads.s3_store import PayloadStore
 from mcp_tasks.registry.context import InputRequired, TaskCancelled
-from mcp_tasks.registry.declaration import DECLARATION
+from mcp_tasks.registry.decorated_function import DECLARATION
 from mcp_tasks.registry.function_tool import FunctionTool
 from mcp_tasks.registry.schema import InvalidArguments
 from mcp_tasks.registry.workflow_tool import WorkflowTool
