@@ -273,7 +273,7 @@ SECTIONS: Final = {
     "Operations": OPERATIONS,
 }
 OPTIONS: Final = {option.name: option for section in SECTIONS.values() for option in section}
-"""Name -> option: all but `profile` (`infra/deployment_profiles.py`), which the commands give themselves."""
+"""Name -> option. `profile` (`infra/deployment_profiles.py`) is not one: the commands give it."""
 
 
 if __name__ == "__main__":

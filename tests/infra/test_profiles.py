@@ -1,4 +1,4 @@
-"""The emulator gets the same stack as AWS, but for what is listed here and in infra/deployment_profiles.py."""
+"""The emulator gets the same stack as AWS, except for what infra/deployment_profiles.py lists."""
 
 from __future__ import annotations
 
