@@ -30,7 +30,7 @@ NOTICES: Final = (
     "tests/tools",
     "tests/unit/handlers/test_events.py",
     "tests/unit/handlers/test_authorize.py",
-    "tests/unit/infra/test_server_file.py",
+    "tests/unit/infra/test_server_toml.py",
     "tests/unit/local/test_deployment.py",
     "tests/unit/local/gateway/test_command_line.py",
     "tests/unit/test_documentation.py",
