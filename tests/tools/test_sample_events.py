@@ -15,16 +15,16 @@ from tests.unit.support.function_events import Invoke, environment, running_task
 EVENTS: Final = Path(__file__).with_name("events")
 
 
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
     """A functions' bundle with the sample tools."""
-    return write_bundle(tmp_path_factory.mktemp("bundle"), FUNCTIONS / "tools")
+    return write_bundle(tmp_path, FUNCTIONS / "tools")
 
 
 @pytest.fixture
 def invoke(aws: Calls, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
     """Call a function's handler on an event."""
-    return Invoke(monkeypatch, EVENTS, bundle, environment("simulate_savings"))
+    return Invoke(monkeypatch, EVENTS, bundle, FUNCTIONS / "tools", environment("simulate_savings"))
 
 
 @pytest.mark.parametrize("name", ["api-tools-call", "api-resources-read", "api-prompts-get"])

@@ -28,18 +28,25 @@ TOOL: Final = "count_words"
 """The tool that the events name: README.md shows it."""
 
 
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A functions' bundle with the tool."""
-    tools = tmp_path_factory.mktemp("tools")
-    (tools / "count_words.py").write_text(tool_in_ten_lines())
-    return write_bundle(tmp_path_factory.mktemp("bundle"), tools)
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    """A tools folder with the README's tool."""
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    (folder / "count_words.py").write_text(tool_in_ten_lines())
+    return folder
 
 
 @pytest.fixture
-def invoke(aws: Calls, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
+def bundle(tmp_path: Path, tools: Path) -> Path:
+    """A functions' bundle with the tool."""
+    return write_bundle(tmp_path, tools)
+
+
+@pytest.fixture
+def invoke(aws: Calls, bundle: Path, tools: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
     """Call a function's handler on an event."""
-    return Invoke(monkeypatch, EVENTS, bundle, environment(TOOL))
+    return Invoke(monkeypatch, EVENTS, bundle, tools, environment(TOOL))
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,7 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         thread.start()
         monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://127.0.0.1:{server.server_port}/simple/")
         monkeypatch.setenv("UV_NO_CACHE", "1")
+        monkeypatch.delenv("UV_LOCKED", raising=False)  # .ci/run sets it
         yield folder
         server.shutdown()
         thread.join()

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tasks.registry.catalogue import FILE_NAME, PACKAGE, Catalogue
+from mcp_tasks.registry.catalogue import FILE_NAME, Catalogue
 from mcp_tasks.server_identity import ServerIdentity
 from mcp_tasks.tasks.questions import Kind
 from mcp_tasks.tasks.state import Status
@@ -50,12 +50,8 @@ class Context:
 
 def write_bundle(bundle: Path, tools: Path) -> Path:
     """Write what a bundle says of a tools folder, and of the server."""
-    before = set(sys.modules)
     Catalogue.discover(tools).write(bundle / FILE_NAME)
     ServerIdentity("events", "1").write(bundle)
-    for name in set(sys.modules) - before:
-        if name.partition(".")[0] == PACKAGE:
-            del sys.modules[name]
     return bundle
 
 
@@ -115,9 +111,12 @@ class Invoke:
     monkeypatch: pytest.MonkeyPatch
     events: Path
     bundle: Path
+    tools: Path
     variables: dict[str, str]
 
     def __post_init__(self) -> None:
+        # The handlers import the tools of the package `tools`, which may be another test's.
+        Catalogue.discover(self.tools)
         self._set(self.variables)
         self.monkeypatch.setattr("mcp_tasks.deployment.BUNDLE", self.bundle)
 
