@@ -6,6 +6,9 @@ WORKERS ?= 2
 LOCAL = $(PYTHON) -m local
 # What `cdk` finds first: this repository's Python, Node and CDK CLI.
 export NODE_USE_SYSTEM_CA = 1
+# Byte code is kept, also where the environment says not to: every function of the local stack is a process, and each
+# would compile botocore again.
+unexport PYTHONDONTWRITEBYTECODE
 IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$(CURDIR)/.local/uv/bin:$$PATH"
 # The options of infra/options.py, which a test compares: those of AWS and of `make up`, those that `make up` takes as
 # arguments of its own, and those of AWS alone. docs/configuration.md describes them.
@@ -41,7 +44,7 @@ down: python ## Stop what `make up` left running
 
 check: python ## Before each commit, in a minute: format, lint, types, the tests of your tools, synthesis
 	@$(LOCAL) prepare --tests
-	@$(MAKE) --no-print-directory -j2 lint toolchecks synth auth=$(or $(auth),none)
+	@$(MAKE) --no-print-directory --keep-going -j2 lint toolchecks synth auth=$(or $(auth),none)
 
 toolchecks: python
 	@$(IN_ENV) python -m pytest tests/tools -q -m 'not emulator' || [ $$? = 5 ] # 5: there are none
