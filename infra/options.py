@@ -160,7 +160,8 @@ ADDRESS: Final = (
 LIMITS: Final = (
     _number(
         "max_tasks",
-        "Tasks of one caller that are not terminal.",
+        "Tasks of one caller that are not terminal, or were cancelled while a step ran that may "
+        "still run.",
         DEFAULT_LIMITS.max_open_tasks,
         # The names of a caller's open tasks are kept in one item, of at most 400 KB.
         (0, 500),
@@ -186,6 +187,14 @@ LIMITS: Final = (
         DEFAULT_LIMITS.max_open_subscriptions,
         (0, 100),
         f"open subscriptions of one caller; {NO_LIMIT}",
+    ),
+    _number(
+        "max_calls",
+        "Calls of one caller that run within their requests at the same time: tools that do not "
+        "become tasks, `ask_first`, prompts, resources and completions.",
+        DEFAULT_LIMITS.max_open_calls,
+        (0, 1000),
+        f"calls of one caller that run at the same time; {NO_LIMIT}",
     ),
     _number(
         "max_body",

@@ -9,5 +9,6 @@ RAISED: Final = {
     "max_creations": "10000",
     "max_polls": "1000",
     "max_subscriptions": "100",
+    "max_calls": "100",
 }
 """Context of a deployment: out of the way, and still checked."""

@@ -24,6 +24,9 @@ class Limits:
     as its tool's `poll_every` suggests. A burst may be 30 times as large."""
     max_open_subscriptions: int = 10
     """`subscriptions/listen` requests of one caller that are open at a time."""
+    max_open_calls: int = 20
+    """Calls of one caller that run an author's code within their requests at a time: tools that do
+    not become tasks, `ask_first`, prompts, resources and completions."""
     max_body_bytes: int = 1024 * 1024
     """Size of a request's body."""
     max_argument_bytes: int = 1024 * 1024

@@ -144,6 +144,7 @@ def entry(name: str, scopes: tuple[str, ...] = (), ttl: timedelta = timedelta(da
         ttl_ms=ttl // timedelta(milliseconds=1),
         poll_interval_ms=1000,
         timeout_ms=60_000,
+        sequential=True,
         mirrored=(),
         scopes=scopes,
         state_machine_arn=None,

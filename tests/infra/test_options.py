@@ -195,9 +195,10 @@ def test_make_destroy_needs_no_option_but_the_name() -> None:
 
 def test_every_limit_can_be_chosen() -> None:
     context = {"max_tasks": "1", "max_creations": "2", "max_polls": "3", "max_subscriptions": "4"}
+    context |= {"max_calls": "5"}
     context |= {"max_body": "5000", "max_arguments": "6000", "max_depth": "70"}
     settings = _settings(**context, max_ttl_days="8", rate="9", burst="10")
-    assert settings.limits == Limits(1, 2, 3, 4, 5000, 6000, 70)
+    assert settings.limits == Limits(1, 2, 3, 4, 5, 5000, 6000, 70)
     assert settings.max_ttl == timedelta(days=8)
     assert settings.throttle == Throttle(rate=9, burst=10)
 
@@ -241,6 +242,7 @@ def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: 
         ("max_creations", "10001", "0 to 10000 tasks that one caller creates a minute"),
         ("max_polls", "1001", "0 to 1000 polls a second"),
         ("max_subscriptions", "101", "0 to 100 open subscriptions"),
+        ("max_calls", "1001", "0 to 1000 calls of one caller"),
         ("max_body", "1023", "1024 to 5242880 bytes of a body; Lambda takes 6 MB"),
         ("max_body", "5242881", "1024 to 5242880 bytes of a body; Lambda takes 6 MB"),
         ("max_arguments", "5242881", "1024 to 5242880 bytes of arguments, which a body has to"),

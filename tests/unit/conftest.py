@@ -114,7 +114,11 @@ def stack(aws: Calls, catalogue: Catalogue) -> Stack:
 def unlimited(stack: Stack) -> Stack:
     """The same, which takes no places: a create is a row and a start."""
     stack.environment["LIMITS"] = Limits(
-        max_open_tasks=0, creations_per_minute=0, polls_per_second=0, max_open_subscriptions=0
+        max_open_tasks=0,
+        creations_per_minute=0,
+        polls_per_second=0,
+        max_open_subscriptions=0,
+        max_open_calls=0,
     ).to_json()
     stack.serve()
     return stack

@@ -11,9 +11,10 @@ def test_limits_travel_in_the_environment() -> None:
         creations_per_minute=2,
         polls_per_second=3,
         max_open_subscriptions=4,
-        max_body_bytes=5,
-        max_argument_bytes=6,
-        max_json_depth=7,
+        max_open_calls=5,
+        max_body_bytes=6,
+        max_argument_bytes=7,
+        max_json_depth=8,
     )
     assert Limits.from_json(limits.to_json()) == limits
     assert Limits.from_json(None) == Limits.from_json("") == Limits()

@@ -66,6 +66,8 @@ class ToolEntry(Entry):
     poll_interval_ms: int
     timeout_ms: int
     """Of one run of the function, or of one step of the workflow."""
+    sequential: bool
+    """Whether no two steps run at once, and none while the task waits for an answer."""
     mirrored: tuple[MirroredParameter, ...]
     scopes: tuple[str, ...] = ()
     state_machine_arn: str | None
@@ -235,6 +237,7 @@ def _entry(declared: Declaration, module: str, attribute: str) -> Entry:
         ttl_ms=declared.ttl // _MILLISECOND,
         poll_interval_ms=declared.poll_every // _MILLISECOND,
         timeout_ms=declared.timeout // _MILLISECOND,
+        sequential=declared.sequential,
         mirrored=tuple(declared.mirrored),
         scopes=tuple(declared.scopes),
         state_machine_arn=declared.state_machine_arn

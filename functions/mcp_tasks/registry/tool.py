@@ -110,6 +110,11 @@ class Tool:
             return self.arguments.schema
         return schema.object_schema(self.arguments)
 
+    @property
+    def sequential(self) -> bool:
+        """Whether no two steps run at once, and none while the task waits for an answer."""
+        return True
+
     @cached_property
     def mirrored(self) -> list[MirroredParameter]:
         """The parameters that clients repeat as `Mcp-Param-*` headers. Raises ValueError."""

@@ -24,6 +24,9 @@ _STATE_MACHINE_ARN: Final = re.compile(
     r"arn:aws[a-z-]*:states:[a-z0-9-]+:[0-9]{12}:stateMachine:[A-Za-z0-9_.+=@-]{1,80}"
 )
 
+_CONCURRENT: Final = re.compile(r'"Type"\s*:\s*"(Parallel|Map)"')
+"""A state that runs several others at once (Amazon States Language)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class WorkflowTool(Tool):
@@ -45,6 +48,14 @@ class WorkflowTool(Tool):
             raise ValueError(f"{self.name}: there is no file {self.definition_file}")
         if self.state_machine_arn is not None:
             self._check_existing(self.state_machine_arn)
+
+    @property
+    def sequential(self) -> bool:
+        """Whether the definition has neither a Parallel nor a Map. Of a state machine that exists
+        already, nobody knows.
+        """
+        file = self.definition_file
+        return file is not None and not _CONCURRENT.search(file.read_text(encoding="utf-8"))
 
     def _check_existing(self, arn: str) -> None:
         if not _STATE_MACHINE_ARN.fullmatch(arn):

@@ -6,6 +6,7 @@ from functools import cache
 
 from ..deployment import Deployment
 from .http.endpoint import Endpoint
+from .methods.call_quota import CallQuota
 from .methods.completion import complete_argument
 from .methods.idempotent_creation import IdempotentCreation
 from .methods.multi_round_trip import MultiRoundTrip
@@ -25,8 +26,9 @@ from .server_methods import ServerMethods
 def mcp_server(deployment: Deployment) -> Endpoint:
     """The MCP endpoint of a deployment."""
     catalogue = deployment.catalogue
+    call_quota = CallQuota(deployment.quotas, deployment.limits.max_open_calls)
     multi_round_trip = MultiRoundTrip(
-        cache(lambda: RequestStateCipher(deployment.request_state_key()))
+        cache(lambda: RequestStateCipher(deployment.request_state_key())), call_quota
     )
     tools = ToolCalls(
         catalogue,
@@ -40,7 +42,7 @@ def mcp_server(deployment: Deployment) -> Endpoint:
         call_tool=tools.call_tool,
         read_resource=read_resource(catalogue, multi_round_trip),
         get_prompt=get_prompt(catalogue, multi_round_trip),
-        complete_argument=complete_argument(catalogue),
+        complete_argument=complete_argument(catalogue, call_quota),
         tasks=_task_methods(deployment).table(),
         listen=_subscriptions(deployment).listen,
     )

@@ -3,6 +3,7 @@
 pk                                         item
 tasks#<hash of principal>                  the caller's quota item of tasks (`quotas`)
 subscriptions#<hash of principal>          the caller's quota item of subscriptions (`quotas`)
+calls#<hash of principal>                  the caller's quota item of calls (`quotas`)
 key#<hash of principal and key>            an idempotency key (`idempotency`)
 """
 

@@ -35,6 +35,8 @@ class ConditionalUpdate:
     """`:placeholder` -> plain value."""
     sets: Mapping[str, Any] = field(default_factory=dict)
     """Attribute path -> plain value."""
+    copies: Mapping[str, str] = field(default_factory=dict)
+    """Attribute -> the attribute whose value before the write it gets."""
     removes: tuple[str, ...] = ()
     """Attribute paths."""
     status: Status | None = None
@@ -159,6 +161,8 @@ def _render_changes(update: ConditionalUpdate, rendered: Rendered, written_at: i
     for n, (path, value) in enumerate(changes.items()):
         rendered.assignments.append(f"{_placeholders(path, rendered.names)} = :set{n}")
         rendered.values[f":set{n}"] = value
+    for path, source in update.copies.items():
+        rendered.assignments.append(f"{_placeholders(path, rendered.names)} = {source}")
     rendered.removes.extend(_placeholders(path, rendered.names) for path in update.removes)
 
 

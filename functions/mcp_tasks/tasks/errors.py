@@ -31,6 +31,10 @@ class Conflict(Exception):
 class ClientCannotAnswer(Exception):
     """The client that made the task did not declare that it can answer such questions."""
 
+    def __init__(self, task: Task) -> None:
+        super().__init__(task.task_id)
+        self.task = task
+
 
 class Busy(Exception):
     """DynamoDB is throttling, or other requests were faster each time; the call may be repeated."""

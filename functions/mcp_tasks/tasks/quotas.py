@@ -1,9 +1,10 @@
-"""Callers' quotas: how many tasks and subscriptions one caller may have open at once.
+"""Callers' quotas: how many tasks, subscriptions and calls one caller may have open at once.
 
 What a caller has open are the entries of its quota item (see `quota_item`). A subscription removes
 its entry when it ends. Nothing removes a task's entry when the task ends: only when the quota is
 used up are the tasks' rows read, and the entries of ended tasks removed. So no entry can leak,
-however a task ends, and whatever is lost on the way.
+however a task ends, and whatever is lost on the way. A task that was cancelled has ended when its
+last step cannot run any more (`last_step.py`).
 """
 
 from __future__ import annotations
@@ -81,11 +82,25 @@ class CallerQuotas:
         if max_open:
             entry = NewEntry(subscription_id, until, max_open, None, now)
             key = caller_key("subscriptions", principal)
-            self._add(key, entry, lambda open_: _ended_subscriptions(open_, now))
+            self._add(key, entry, lambda open_: _past(open_, now))
 
     def release_subscription(self, principal: str, subscription_id: str) -> None:
         """Remove a subscription's entry, if there is one."""
         self._remove(caller_key("subscriptions", principal), [subscription_id])
+
+    def acquire_call(
+        self, principal: str, call_id: str, until: int, max_open: int, now: int
+    ) -> None:
+        """Count a call that runs within its request until `release_call`, or until `until`.
+
+        Raises QuotaExceeded, and Busy.
+        """
+        entry = NewEntry(call_id, until, max_open, None, now)
+        self._add(caller_key("calls", principal), entry, lambda open_: _past(open_, now))
+
+    def release_call(self, principal: str, call_id: str) -> None:
+        """Remove a call's entry, if there is one."""
+        self._remove(caller_key("calls", principal), [call_id])
 
     def _add(self, key: dict[str, Any], entry: NewEntry, find_ended: FindEnded) -> None:
         exists, ahead = True, False
@@ -163,13 +178,14 @@ def _ended_tasks(open_: Mapping[str, int], task_table: TaskTable, now: int) -> l
     oldest_first = sorted(open_, key=lambda task_id: open_[task_id])
     for start in range(0, len(oldest_first), MAX_BATCH_ROWS):
         batch = oldest_first[start : start + MAX_BATCH_ROWS]
-        live = task_table.are_live(batch, now)
-        ended = [t for t in batch if not live.get(t, open_[t] > now - TASK_CREATION_MS)]
+        is_open = task_table.are_open(batch, now)
+        ended = [t for t in batch if not is_open.get(t, open_[t] > now - TASK_CREATION_MS)]
         if ended:
             return ended
     return []
 
 
-def _ended_subscriptions(open_: Mapping[str, int], now: int) -> list[str]:
-    ended = [subscription_id for subscription_id, until in open_.items() if until <= now]
+def _past(open_: Mapping[str, int], now: int) -> list[str]:
+    """Of entries that say until when they stand, up to MAX_BATCH_ROWS whose time is over."""
+    ended = [entry_id for entry_id, until in open_.items() if until <= now]
     return ended[:MAX_BATCH_ROWS]

@@ -113,37 +113,45 @@ def mark_delivered(ask_id: str) -> ConditionalUpdate:
     )
 
 
-def complete(result: dict[str, Any] | PayloadPointer) -> ConditionalUpdate:
+def complete(
+    result: dict[str, Any] | PayloadPointer, *, step_may_run: bool = False
+) -> ConditionalUpdate:
     """End the task with its result, or with the pointer to a large one."""
     stored: dict[str, Any] = (
         {"resultPayload": asdict(result)}
         if isinstance(result, PayloadPointer)
         else {"result": json.dumps(result)}
     )
-    return _end(Status.COMPLETED, stored, execution_ended=True)
+    return _end(Status.COMPLETED, stored, execution_ended=True, step_may_run=step_may_run)
 
 
-def fail(error: dict[str, Any], message: str, *, may_run: bool) -> ConditionalUpdate:
-    """End the task with a JSON-RPC error; its execution has ended, unless it `may_run`."""
+def fail(
+    error: dict[str, Any], message: str, *, may_run: bool, step_may_run: bool = False
+) -> ConditionalUpdate:
+    """End the task with a JSON-RPC error; its execution has ended, unless it `may_run`.
+
+    A step of an execution that has ended may run on all the same (`step_may_run`).
+    """
     stored = {"error": json.dumps(error), "statusMessage": message}
-    return _end(Status.FAILED, stored, execution_ended=not may_run)
+    return _end(Status.FAILED, stored, execution_ended=not may_run, step_may_run=step_may_run)
 
 
 def cancel(principal: str) -> ConditionalUpdate:
     """End the task because its client cancelled it."""
-    return _end(Status.CANCELLED, {}, principal=principal)
+    return _end(Status.CANCELLED, {}, step_may_run=True, principal=principal)
 
 
 def expire(error: dict[str, Any], message: str) -> ConditionalUpdate:
     """End a task whose time to live has passed."""
     stored = {"error": json.dumps(error), "statusMessage": message}
-    return _end(Status.FAILED, stored, expired=True)
+    return _end(Status.FAILED, stored, step_may_run=True, expired=True)
 
 
 def _end(
     status: Status,
     sets: dict[str, Any],
     *,
+    step_may_run: bool,
     execution_ended: bool = False,
     principal: str | None = None,
     expired: bool = False,
@@ -161,5 +169,7 @@ def _end(
         # An execution that may run is stopped next, and the function may die before that.
         reconcile_in_ms=None if execution_ended else STOP_AGAIN_MS,
         execution_ended=execution_ended,
+        # What it was before says whether a step could run (`last_step.py`).
+        copies={"endedFrom": "#status"} if step_may_run else {},
         expired=expired,
     )

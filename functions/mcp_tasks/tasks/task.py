@@ -58,7 +58,11 @@ class Task:
     reconcile_at: int | None = None
     """When to reconcile the task with its execution; None when both have ended."""
     silence_ms: int = UNKNOWN_SILENCE_MS
-    """How long the row may go without a write before the task is reconciled."""
+    """How long the row may go without a write before the task is reconciled: a step's timeout, and
+    a margin."""
+    sequential: bool = False
+    """Whether the tool's steps run one after the other, and none while the task waits for an
+    answer. Then a caller's quota need not count a task that ended while it waited."""
 
     @property
     def expires_at(self) -> int:

@@ -59,6 +59,7 @@ def item_of(task: Task) -> dict[str, Any]:
         "reconcileShard": shard_of(task.task_id),
         "reconcileAt": task.created_at + FIRST_RECONCILE_MS,
         "silenceMs": task.silence_ms,
+        "sequential": task.sequential,
     }
     return {name: to_attribute(value) for name, value in row.items()}
 
@@ -95,6 +96,7 @@ def task_of(item: Mapping[str, Any]) -> Task:
         error=_json(row.get("error")),
         reconcile_at=row.get("reconcileAt"),
         silence_ms=row.get("silenceMs", UNKNOWN_SILENCE_MS),
+        sequential=row.get("sequential", False),
     )
 
 

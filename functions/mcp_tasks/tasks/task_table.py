@@ -17,13 +17,12 @@ from botocore.exceptions import ClientError
 
 from ..aws.conditional_check import existing_item
 from ..payloads.pointer import PayloadPointer
-from . import row_updates
+from . import last_step, row_updates
 from .conditional_update import ConditionalUpdate, refusal, update_request
 from .errors import Busy, ClientCannotAnswer, Conflict, TaskEnded, UnknownTask
 from .questions import Ask, kinds
 from .reconcile_index import ReconcileIndex
 from .row_updates import Answers
-from .state import Status
 from .task import Task
 from .task_item import item_of, task_of
 
@@ -86,18 +85,15 @@ class TaskTable:
         found = (task_of(item) for item in items if item["principal"]["S"] == principal)
         return {task.task_id: task for task in found if not task.expired(now)}
 
-    def are_live(self, task_ids: Iterable[str], now: int) -> dict[str, bool]:
-        """Whether each of up to MAX_BATCH_ROWS tasks has neither ended nor expired, by id.
+    def are_open(self, task_ids: Iterable[str], now: int) -> dict[str, bool]:
+        """Whether each of up to MAX_BATCH_ROWS tasks counts in its caller's quota, by id.
 
         A task without a row is left out. Raises Busy.
         """
-        options = {
-            "ProjectionExpression": "taskId, #status, expiresAtMs",
-            "ExpressionAttributeNames": {"#status": "status"},
-        }
+        names = {f"#{name}": name for name in last_step.ATTRIBUTES}
+        options = {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
         return {
-            item["taskId"]["S"]: not Status(item["status"]["S"]).terminal
-            and int(item["expiresAtMs"]["N"]) > now
+            item["taskId"]["S"]: last_step.open_at(item, now)
             for item in self._read_batch(task_ids, options)
         }
 
@@ -122,7 +118,7 @@ class TaskTable:
             self._update(task_id, row_updates.ask(ask), now)
         except Conflict as conflict:
             if not conflict.task.accepts.issuperset(kinds(ask.questions.values())):
-                raise ClientCannotAnswer(task_id) from None
+                raise ClientCannotAnswer(conflict.task) from None
 
     def answer(self, task: Task, answers: Answers, now: int) -> Task:
         """Store answers to questions that were outstanding in `task`.
@@ -149,13 +145,20 @@ class TaskTable:
         with suppress(TaskEnded, UnknownTask, Conflict):
             self._update(task_id, row_updates.mark_delivered(ask_id), now)
 
-    def complete(self, task_id: str, result: dict[str, Any] | PayloadPointer, now: int) -> Task:
+    def complete(
+        self,
+        task_id: str,
+        result: dict[str, Any] | PayloadPointer,
+        now: int,
+        *,
+        step_may_run: bool = False,
+    ) -> Task:
         """End the task with the result of its tool call; its execution has ended.
 
         A large result is a pointer. Returns the task as written. Raises TaskEnded when another end
         came first, and UnknownTask.
         """
-        return self._update(task_id, row_updates.complete(result), now)
+        return self._update(task_id, row_updates.complete(result, step_may_run=step_may_run), now)
 
     def fail(
         self,
@@ -165,12 +168,14 @@ class TaskTable:
         now: int,
         *,
         may_run: bool = False,
+        step_may_run: bool = False,
     ) -> Task:
         """End the task with a JSON-RPC error; its execution has ended, unless it `may_run`.
 
         Returns the task as written. Raises TaskEnded when another end came first, and UnknownTask.
         """
-        return self._update(task_id, row_updates.fail(error, message, may_run=may_run), now)
+        update = row_updates.fail(error, message, may_run=may_run, step_may_run=step_may_run)
+        return self._update(task_id, update, now)
 
     def cancel(self, task_id: str, now: int, principal: str) -> Task:
         """End the task because its client cancelled it; its execution may still run.

@@ -45,13 +45,20 @@ def ask(event: Mapping[str, Any], task_table: TaskTable, executions: Executions,
         )
     except (TaskEnded, UnknownTask):
         return "ended"
-    except ClientCannotAnswer:
+    except ClientCannotAnswer as refused:
         # basic/index.mdx: a request that needs a capability which the client did not declare is
         # answered with -32021. The request has become a task, so the task fails with that error.
         error = MissingCapability(
             "The tool needs to ask the client", required_capabilities(kinds(questions.values()))
         )
-        task = fail_task(task_id, error.as_error(), error.message, task_table, now)
+        task = fail_task(
+            task_id,
+            error.as_error(),
+            error.message,
+            task_table,
+            now,
+            step_may_run=not refused.task.sequential,
+        )
         if task is None:
             return "ended"
         executions.stop(task.state_machine_arn, task_id)

@@ -23,7 +23,8 @@ from .executions import ExecutionEnd
 
 TOOL_ERROR: Final = "ToolError"
 
-TIMEOUTS: Final = frozenset({"States.Timeout", "Sandbox.Timedout", "States.HeartbeatTimeout"})
+STATE_TIMEOUTS: Final = frozenset({"States.Timeout", "States.HeartbeatTimeout"})
+TIMEOUTS: Final = STATE_TIMEOUTS | {"Sandbox.Timedout"}
 """A state's own limit, a Lambda function's, and a missed heartbeat (Amazon States Language,
 "Error names"; Lambda developer guide, "Sandbox.Timedout")."""
 
@@ -75,6 +76,19 @@ def outcome(
     if name in TIMEOUTS:
         return Failed(TIMED_OUT)
     return Failed(f"The tool failed: {name}")
+
+
+def may_leave_a_step(end: ExecutionEnd, *, sequential: bool) -> bool:
+    """Whether a step may run on after its execution's end: nothing stops a Lambda function.
+
+    So it is when an execution is stopped from outside or runs over its time, and when one branch of
+    a Parallel or a Map fails while others run.
+    """
+    if end.status == "SUCCEEDED":
+        return False
+    if end.status != "FAILED" or not sequential:
+        return True
+    return _failure(end)[0] in STATE_TIMEOUTS
 
 
 def _failure(end: ExecutionEnd) -> tuple[str, str | None]:

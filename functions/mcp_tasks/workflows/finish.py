@@ -23,7 +23,7 @@ from ..tasks.errors import TaskEnded, UnknownTask
 from ..tasks.state import Status
 from ..tasks.task import Task
 from ..tasks.task_table import TaskTable
-from .execution_outcome import Completed, Failed, outcome
+from .execution_outcome import Completed, Failed, may_leave_a_step, outcome
 from .executions import ExecutionEnd, Executions
 
 MAX_ROW_RESULT_BYTES: Final = 300_000
@@ -79,12 +79,15 @@ def end_task(
 
     Returns the status written; None when the task had ended.
     """
+    step_may_run = may_leave_a_step(end, sequential=task.sequential)
     try:
         ended = _outcome(task, end, catalogue, payloads)
         if isinstance(ended, Failed):
-            task = task_table.fail(task.task_id, ended.error, ended.message, now)
+            task = task_table.fail(
+                task.task_id, ended.error, ended.message, now, step_may_run=step_may_run
+            )
         else:
-            task = task_table.complete(task.task_id, ended, now)
+            task = task_table.complete(task.task_id, ended, now, step_may_run=step_may_run)
     except (TaskEnded, UnknownTask):
         return None
     audit("end", task.task_id, task.principal, status=task.status.value)
@@ -92,14 +95,22 @@ def end_task(
 
 
 def fail_task(
-    task_id: str, error: dict[str, Any], message: str, task_table: TaskTable, now: int
+    task_id: str,
+    error: dict[str, Any],
+    message: str,
+    task_table: TaskTable,
+    now: int,
+    *,
+    step_may_run: bool = False,
 ) -> Task | None:
     """Fail a task whose execution may run; an end that came first stands.
 
     Returns the task; None when it had ended.
     """
     try:
-        task = task_table.fail(task_id, error, message, now, may_run=True)
+        task = task_table.fail(
+            task_id, error, message, now, may_run=True, step_may_run=step_may_run
+        )
     except (TaskEnded, UnknownTask):
         return None
     audit("end", task_id, task.principal, status=task.status.value)

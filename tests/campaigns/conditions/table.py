@@ -82,6 +82,30 @@ CONDITIONS: Final = (
         "tasks/test_quotas.py::test_the_entry_of_a_task_that_was_not_written_is_removed",
     ),
     Condition(
+        "quotas.acquire_call",
+        "attribute_exists(#open)",
+        "the item expired since it was read; none that holds nothing is made",
+        "tasks/test_quotas.py::test_no_more_calls_than_the_quota",
+    ),
+    Condition(
+        "quotas.acquire_call",
+        "attribute_not_exists(#open)",
+        "two calls are a caller's first; the second must not overwrite the first's entry",
+        "tasks/test_quotas.py::test_two_calls_are_a_callers_first_at_once",
+    ),
+    Condition(
+        "quotas.acquire_call",
+        "size(#open) < :max",
+        "two add the last entry at once",
+        "tasks/test_quotas.py::test_no_more_calls_than_the_quota",
+    ),
+    Condition(
+        "quotas.release_call",
+        "attribute_exists(#open)",
+        "the item expired since it was read; none that holds nothing is made",
+        "tasks/test_quotas.py::test_a_call_without_an_entry_removes_none",
+    ),
+    Condition(
         "quotas.acquire_subscription",
         "attribute_exists(#open)",
         "the item expired since it was read; none that holds nothing is made",

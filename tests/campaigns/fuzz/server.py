@@ -55,7 +55,11 @@ ENVIRONMENT: Final = {
     "AUTH": "none",
     # One caller sends thousands of requests.
     "LIMITS": Limits(
-        max_open_tasks=0, creations_per_minute=0, polls_per_second=0, max_open_subscriptions=0
+        max_open_tasks=0,
+        creations_per_minute=0,
+        polls_per_second=0,
+        max_open_subscriptions=0,
+        max_open_calls=0,
     ).to_json(),
     "STATE_MACHINE_PREFIX": ARN,
     "CELL": "c1",

@@ -95,6 +95,7 @@ def _tool(name: str, ttl_ms: int) -> ToolEntry:
         ttl_ms=ttl_ms,
         poll_interval_ms=1000,
         timeout_ms=MINUTE,
+        sequential=True,
         mirrored=(),
         state_machine_arn=None,
     )

@@ -94,3 +94,26 @@ def test_two_steps_of_one_name_are_refused() -> None:
     other.__name__ = "step"
     with pytest.raises(ValueError, match="step"):
         a_workflow(steps=[step, other])
+
+
+# steps at once
+
+
+@pytest.mark.parametrize(
+    ("definition", "sequential"),
+    [
+        ('{"States": {"A": {"Type": "Task"}, "Map": {"Type": "Choice"}}}', True),
+        ('{"States": {"A": {"Type": "Parallel", "Branches": []}}}', False),
+        ('{"States": {"A": {"Type" :\n "Map"}}}', False),
+    ],
+)
+def test_a_workflow_is_sequential_without_parallel_and_map(
+    tmp_path: Path, definition: str, sequential: bool
+) -> None:
+    file = tmp_path / "workflow.asl.json"
+    file.write_text(definition)
+    assert a_workflow(definition=file).sequential is sequential
+
+
+def test_what_an_existing_state_machine_runs_at_once_is_unknown() -> None:
+    assert not a_workflow(definition=None, state_machine_arn=ARN).sequential

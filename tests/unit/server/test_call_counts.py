@@ -18,7 +18,14 @@ from tests.paths import FUNCTIONS
 from tests.unit.support.aws import CALLERS, MAILBOXES, TABLE
 from tests.unit.support.listening import Streamed, Time
 from tests.unit.support.push import Push
-from tests.unit.support.stack import ENVIRONMENT, PREFIX, Stack, meta, mirrored
+from tests.unit.support.stack import (
+    ENVIRONMENT,
+    PREFIX,
+    WITHIN_THE_REQUEST,
+    Stack,
+    meta,
+    mirrored,
+)
 
 
 def test_starting_the_server_calls_nothing(stack: Stack) -> None:
@@ -110,15 +117,42 @@ def test_a_list_calls_nothing(stack: Stack, method: str) -> None:
     assert stack.calls.clients == ["dynamodb"]
 
 
-def test_what_runs_within_the_request_calls_nothing(stack: Stack) -> None:
-    stack.call("echo", {"text": "a"})
-    stack.post("resources/read", {"uri": "docs://handbook"})
-    stack.post("prompts/get", {"name": "review", "arguments": {"text": "a"}})
-    ref = {"type": "ref/prompt", "name": "review"}
-    argument = {"name": "language", "value": "F"}
-    stack.post("completion/complete", {"ref": ref, "argument": argument})
+@pytest.mark.parametrize("method", WITHIN_THE_REQUEST)
+def test_what_runs_within_the_request_acquires_its_quota_and_releases_it(
+    stack: Stack, method: str
+) -> None:
+    """Two writes; a caller's first call is three."""
+    stack.post(method, WITHIN_THE_REQUEST[method])
+    stack.calls.forget()
+    stack.post(method, WITHIN_THE_REQUEST[method])
+    assert stack.calls.operations == ["update_item"] * 2
+    assert {call.arguments["TableName"] for call in stack.calls.made} == {CALLERS}
+
+
+@pytest.mark.parametrize("method", WITHIN_THE_REQUEST)
+def test_without_a_limit_what_runs_within_the_request_calls_nothing(
+    stack: Stack, method: str
+) -> None:
+    stack.environment["LIMITS"] = Limits(max_open_calls=0).to_json()
+    stack.serve()
+    stack.post(method, WITHIN_THE_REQUEST[method])
     assert stack.calls.made == []
-    assert stack.calls.clients == ["dynamodb"]
+
+
+def test_what_is_refused_before_it_runs_calls_nothing(stack: Stack) -> None:
+    stack.call("echo", {"text": 5})
+    stack.call("unknown", {})
+    stack.post("prompts/get", {"name": "review", "arguments": {}})
+    stack.post("resources/read", {"uri": "docs://nowhere"})
+    assert stack.calls.made == []
+
+
+def test_a_create_that_asks_first_holds_a_call_while_it_asks(stack: Stack) -> None:
+    book = {"name": "book", "arguments": {"seats": 1000}}
+    stack.post("tools/call", book)
+    stack.calls.forget()
+    stack.post("tools/call", book)
+    assert stack.calls.operations == ["update_item"] * 2
 
 
 def test_questions_within_requests_read_one_secret_once(stack: Stack) -> None:
@@ -128,7 +162,7 @@ def test_questions_within_requests_read_one_secret_once(stack: Stack) -> None:
         asked = stack.post("tools/call", params)
         yes = {"answer": {"action": "accept", "content": {"sure": True}}}
         assert stack.repeat("tools/call", params, asked, yes).result["resultType"] == "complete"
-    (secret,) = stack.calls.made
+    (secret,) = (call for call in stack.calls.made if call.operation != "update_item")
     assert secret.operation == "get_secret_value"
     assert secret.arguments == {"SecretId": stack.environment["REQUEST_STATE_KEY_SECRET"]}
 

@@ -22,6 +22,7 @@ READ_THE_CLOCK: Final = (
     "mcp_tasks.server.methods.task_creation",
     "mcp_tasks.server.methods.idempotent_creation",
     "mcp_tasks.server.methods.subscriptions",
+    "mcp_tasks.server.methods.call_quota",
 )
 
 

@@ -67,6 +67,17 @@ NAMED: Final = {
 LOGGER: Final = Logger()
 """The function's own logger; the library's loggers are its children and cannot log without it."""
 
+WITHIN_THE_REQUEST: Final[dict[str, Any]] = {
+    "tools/call": {"name": "echo", "arguments": {"text": "a"}},
+    "resources/read": {"uri": "docs://handbook"},
+    "prompts/get": {"name": "review", "arguments": {"text": "a"}},
+    "completion/complete": {
+        "ref": {"type": "ref/prompt", "name": "review"},
+        "argument": {"name": "language", "value": "F"},
+    },
+}
+"""Method -> params of a request that runs an example tool's, resource's or prompt's code."""
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import PACKAGE, Catalogue
 from tests.unit.support.aws import Calls
 from tests.unit.support.stack import TASKS, Stack
@@ -41,8 +42,11 @@ def whole_catalogue() -> Catalogue:
 
 
 def whole_stack(aws: Calls) -> Stack:
-    """The server, as a new instance of its function starts it."""
-    return Stack(aws, whole_catalogue())
+    """The server, as a new instance of its function starts it. It counts no calls."""
+    stack = Stack(aws, whole_catalogue())
+    stack.environment["LIMITS"] = Limits(max_open_calls=0).to_json()
+    stack.serve()
+    return stack
 
 
 def accept(**content: Any) -> dict[str, Any]:

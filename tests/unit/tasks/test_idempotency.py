@@ -43,7 +43,7 @@ from mcp_tasks.tasks.idempotency import (
     KeyedTask,
 )
 from mcp_tasks.tasks.questions import FormQuestion, open_ask
-from mcp_tasks.tasks.quotas import RECHECK_AFTER_MS
+from mcp_tasks.tasks.reconcile_schedule import SILENCE_MARGIN_MS
 from mcp_tasks.tasks.task_table import TaskTable
 from tests.unit.support.aws import CALLERS, TABLE, Calls, create_callers, real, refusing
 from tests.unit.support.example_task import HOUR, NOW
@@ -57,6 +57,8 @@ PARAMS, INTERNAL, MISMATCH = -32602, -32603, -32020
 REFUSED: Final = (422, PARAMS)
 WAITED_MS: Final = sum(round(pause * 1000) for pause in WAITS_SECONDS)
 FREE: Final = NOW + HOUR + FREE_AFTER_MS
+LAST_STEP_MS: Final = 60_000 + SILENCE_MARGIN_MS
+"""How long a step of a cancelled task may run."""
 THOUSAND: Final = {"seats": 1000}
 LARGE_HALL: Final = {"action": "accept", "content": {"hall": "large"}}
 
@@ -367,12 +369,12 @@ def test_a_key_may_be_any_text(stack: Stack, key: str) -> None:
     ids=str,
 )
 def test_the_key_of_a_call_that_becomes_no_task_stands_for_nothing(
-    stack: Stack, tool: str, arguments: dict[str, Any], capabilities: dict[str, Any]
+    unlimited: Stack, tool: str, arguments: dict[str, Any], capabilities: dict[str, Any]
 ) -> None:
-    stack.call(tool, arguments, headers={HEADER: "k"}, capabilities=capabilities)
+    unlimited.call(tool, arguments, headers={HEADER: "k"}, capabilities=capabilities)
     assert real("dynamodb").scan(TableName=CALLERS)["Items"] == []
-    assert stack.rows == []
-    count_to(stack, 5)
+    assert unlimited.rows == []
+    count_to(unlimited, 5)
 
 
 @pytest.mark.parametrize("method", ["tools/list", "server/discover", "tasks/get"])
@@ -512,7 +514,7 @@ def test_a_call_that_a_limit_refuses_leaves_its_key_free(stack: Stack, time: Tim
     assert len(items()) == 1
     assert count_to(stack, key="a") == first
     stack.cancel(first)
-    time.now += RECHECK_AFTER_MS
+    time.now += LAST_STEP_MS
     assert count_to(stack, 9, key="b") != first
 
 
@@ -702,7 +704,7 @@ def test_a_full_caller_gets_what_its_key_stands_for_later(dying: Dying) -> None:
     other = count_to(stack, key="another")
     assert refusal(stack) == (429, INTERNAL)
     stack.cancel(other)
-    time.now += RECHECK_AFTER_MS
+    time.now += LAST_STEP_MS
     assert count_to(stack) == count_to(stack)
 
 

@@ -144,7 +144,9 @@ def test_an_item_of_version_3_is_read_with_its_result() -> None:
 def test_a_version_only_adds_to_the_one_before() -> None:
     """Functions of version 3 read what this one writes, while one replaces the other."""
     item = item_of(a_task())
-    assert item.keys() - before.WORKING.keys() == {"reconcileAt", "reconcileShard", "silenceMs"}
+    assert item.keys() - before.WORKING.keys() == {
+        *("reconcileAt", "reconcileShard", "silenceMs", "sequential"),
+    }
     same = before.WORKING.keys() - {"schemaVersion", "expiresAt"}
     assert {name: item[name] for name in same} == {name: before.WORKING[name] for name in same}
 

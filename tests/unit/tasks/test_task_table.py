@@ -9,9 +9,7 @@ fails without it. These fail when something else is removed:
     get        principal                     test_a_task_exists_for_its_principal_only
     get_many   ConsistentRead                test_many_tasks_are_read_consistently_in_one_call
     get_many   not expired, principal        test_what_one_may_not_see_is_left_out_of_many
-    are_live   ConsistentRead                test_whether_tasks_live_is_read_consistently
-    are_live   not terminal                  test_a_task_that_ended_does_not_live
-    are_live   not expired                   test_a_task_that_expired_does_not_live
+    are_open   ConsistentRead                test_whether_tasks_are_open_is_read_consistently
     both       UnprocessedKeys               test_rows_that_were_left_out_are_asked_for_again
     every      revision + 1                  test_each_write_that_clients_see_is_a_revision
     refusal    expired                       test_nothing_is_written_to_an_expired_task
@@ -339,7 +337,7 @@ def giving(at_most: int) -> Callable[..., Any]:
 
 MANY: Final[dict[str, Callable[[TaskTable, Iterable[str]], Collection[str]]]] = {
     "get_many": lambda rows, task_ids: rows.get_many(task_ids, NOW, "alice"),
-    "are_live": lambda rows, task_ids: rows.are_live(task_ids, NOW),
+    "are_open": lambda rows, task_ids: rows.are_open(task_ids, NOW),
 }
 
 each_read = pytest.mark.parametrize("read", MANY.values(), ids=MANY)
@@ -384,7 +382,7 @@ def test_after_enough_attempts_to_read_dynamodb_is_busy(
     assert all(later > nap for nap, later in pairwise(naps))
 
 
-def test_whether_tasks_live_is_read_consistently(rows: TaskTable, aws: Calls) -> None:
+def test_whether_tasks_are_open_is_read_consistently(rows: TaskTable, aws: Calls) -> None:
     """Of all principals, and without what is large in a row.
 
     Race: a place is taken, and its task written; a read that lags would give the place back.
@@ -392,26 +390,14 @@ def test_whether_tasks_live_is_read_consistently(rows: TaskTable, aws: Calls) ->
     rows.create(a_task())
     rows.create(a_task(task_id=other(1), principal="bob", status=Status.INPUT_REQUIRED))
     aws.forget()
-    assert rows.are_live([ID, other(1), other(2)], NOW) == {ID: True, other(1): True}
+    assert rows.are_open([ID, other(1), other(2)], NOW) == {ID: True, other(1): True}
     (call,) = aws.made
     assert call.operation == "batch_get_item"
     request = call.arguments["RequestItems"][TABLE]
     assert request["ConsistentRead"] is True
-    assert request["ProjectionExpression"] == "taskId, #status, expiresAtMs"
-
-
-@pytest.mark.parametrize("status", TERMINAL)
-def test_a_task_that_ended_does_not_live(rows: TaskTable, status: Status) -> None:
-    rows.create(a_task())
-    end(rows, status)
-    assert rows.are_live([ID], NOW + 1) == {ID: False}
-
-
-def test_a_task_that_expired_does_not_live(rows: TaskTable) -> None:
-    """DynamoDB deletes expired rows hours or days late."""
-    rows.create(a_task())
-    assert rows.are_live([ID], NOW + HOUR - 1) == {ID: True}
-    assert rows.are_live([ID], NOW + HOUR) == {ID: False}
+    assert "result" not in request["ExpressionAttributeNames"].values()
+    rows.complete(ID, RESULT, NOW)
+    assert rows.are_open([ID, other(1)], NOW) == {ID: False, other(1): True}
 
 
 # report

@@ -127,6 +127,16 @@ def test_a_client_that_cannot_be_asked_gets_an_error_and_the_execution_ends(
     assert stop.arguments["executionArn"].endswith(f":execution:count:{ID}")
 
 
+@pytest.mark.parametrize("sequential", [True, False])
+def test_a_client_that_cannot_be_asked_has_a_step_running_only_beside_the_question(
+    rows: TaskTable, executions: Executions, sequential: bool
+) -> None:
+    """In another branch of a Parallel: the task counts in its caller's quota until that ends."""
+    rows.create(a_task(accepts=frozenset(), sequential=sequential))
+    assert ask(event(), rows, executions, NOW) == "refused"
+    assert rows.are_open([ID], NOW) == {ID: not sequential}
+
+
 @pytest.mark.parametrize("requests", [None, [], "sure", 5])
 def test_requests_that_are_no_object_are_invalid(
     rows: TaskTable, executions: Executions, requests: Any

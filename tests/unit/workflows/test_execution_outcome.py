@@ -15,7 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_tasks.redaction import error_without_message
-from mcp_tasks.workflows.execution_outcome import Completed, Failed, outcome
+from mcp_tasks.workflows.execution_outcome import (
+    Completed,
+    Failed,
+    may_leave_a_step,
+    outcome,
+)
 from mcp_tasks.workflows.executions import ExecutionEnd
 
 SECRET: Final = "hunter2"
@@ -233,3 +238,28 @@ def test_no_cause_of_a_failure_reaches_the_client(error: str, cause: str) -> Non
     end = failed(error, cause)
     assert isinstance(end, Failed)
     assert SECRET not in end.message
+
+
+# steps that nothing stops
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "sequential", "concurrent"),
+    [
+        ("SUCCEEDED", "", False, False),
+        ("FAILED", "ValueError", False, True),
+        ("FAILED", "ToolError", False, True),
+        ("FAILED", "Sandbox.Timedout", False, True),
+        ("FAILED", "States.Timeout", True, True),
+        ("FAILED", "States.HeartbeatTimeout", True, True),
+        ("TIMED_OUT", "States.Timeout", True, True),
+        ("ABORTED", "", True, True),
+    ],
+)
+def test_a_step_may_outlive_its_execution(
+    status: str, error: str, sequential: bool, concurrent: bool
+) -> None:
+    """One that failed has ended, and so has one that Lambda killed. Others may run beside it."""
+    end = ExecutionEnd(status, error=error)
+    assert may_leave_a_step(end, sequential=True) is sequential
+    assert may_leave_a_step(end, sequential=False) is concurrent

@@ -160,6 +160,25 @@ def test_an_execution_that_did_not_end_by_itself_fails_the_task(
     assert rows.get(ID, NOW).error
 
 
+@pytest.mark.parametrize(
+    ("end", "sequential", "may_run"),
+    [
+        (ExecutionEnd("SUCCEEDED", output=RESULT), False, False),
+        (ExecutionEnd("FAILED", error="ValueError"), True, False),
+        (ExecutionEnd("FAILED", error="ValueError"), False, True),
+        (ExecutionEnd("FAILED", error="ToolError"), False, True),
+        (ExecutionEnd("TIMED_OUT"), True, True),
+    ],
+    ids=str,
+)
+def test_a_task_counts_while_a_step_may_outlive_its_execution(
+    rows: TaskTable, run: Run, end: ExecutionEnd, sequential: bool, may_run: bool
+) -> None:
+    rows.create(task_of("count", sequential=sequential))
+    assert run(end) is not None
+    assert rows.are_open([ID], NOW) == {ID: may_run}
+
+
 def test_the_output_is_taken_from_the_event(rows: TaskTable, run: Run) -> None:
     """Step Functions answers 10 to 15 DescribeExecution a second."""
     rows.create(task_of("count"))

@@ -9,6 +9,7 @@ from ...protocol.errors import invalid_params
 from ...redaction import client_errors_redacted
 from ...registry.catalogue import Catalogue, PromptEntry, ResourceEntry
 from ..call import Call, Complete, Method, Outcome
+from .call_quota import CallQuota
 from .prompts import string_map
 
 MAX_VALUES: Final = 100
@@ -18,7 +19,7 @@ MAX_COUNTED_VALUES: Final = 10_000
 """`total` counts this many values. With more values, it is left out."""
 
 
-def complete_argument(catalogue: Catalogue) -> Method:
+def complete_argument(catalogue: Catalogue, call_quota: CallQuota) -> Method:
     """The method `completion/complete`."""
 
     def complete(call: Call) -> Outcome:
@@ -36,7 +37,7 @@ def complete_argument(catalogue: Catalogue) -> Method:
         completer = entry.load().complete.get(name)
         if completer is None:
             raise invalid_params(f"Unknown argument: {name[:64]}")
-        with client_errors_redacted("completion"):
+        with call_quota.hold(call), client_errors_redacted("completion"):
             values = list(islice(completer(value, others), MAX_COUNTED_VALUES + 1))
             if not all(isinstance(each, str) for each in values):
                 raise TypeError(name)

@@ -14,6 +14,7 @@ from ...protocol.capabilities import required_capabilities
 from ...tasks.questions import kinds
 from ...tasks.task import now_ms
 from ..call import Call, InputNeeded, MissingInputCapability
+from .call_quota import CallQuota
 from .request_state import RequestStateCipher, request_digest
 
 Value = TypeVar("Value")
@@ -23,11 +24,12 @@ class MultiRoundTrip:
     """Runs functions that may ask.
 
     `cipher` makes the cipher of the request states when a function first asks: it costs a call to
-    Secrets Manager.
+    Secrets Manager. `call_quota` bounds how many functions one caller has running.
     """
 
-    def __init__(self, cipher: Callable[[], RequestStateCipher]) -> None:
+    def __init__(self, cipher: Callable[[], RequestStateCipher], call_quota: CallQuota) -> None:
         self._cipher = cipher
+        self._call_quota = call_quota
 
     def run(
         self, call: Call, target: str, arguments: Any, function: Callable[[Any], Value]
@@ -39,8 +41,8 @@ class MultiRoundTrip:
         ignored. A client that knows the questions may answer them with its first request: the
         state only saves it from repeating its answers.
 
-        Raises ProtocolError (-32602) for an invalid state, MissingInputCapability (-32021) for a
-        client that cannot answer the questions, and what the function raises.
+        Raises ProtocolError (-32602) for an invalid state, TooManyRequests, MissingInputCapability
+        (-32021) for a client that cannot answer the questions, and what the function raises.
         """
         from ...registry.context import InputRequired, TaskContext
 
@@ -52,7 +54,8 @@ class MultiRoundTrip:
             on_log=call.notifications.log,
         )
         try:
-            return function(context)
+            with self._call_quota.hold(call):
+                return function(context)
         except InputRequired as needed:
             questions = needed.questions
         needed_kinds = kinds(questions.values())
@@ -61,9 +64,16 @@ class MultiRoundTrip:
         return InputNeeded(questions, self._cipher().seal(context.used_answers, digest, now_ms()))
 
     def answers(
-        self, call: Call, target: str, arguments: Any, function: Callable[[Any], Any]
+        self, call: Call, target: str, arguments: Any, function: Callable[[Any], Any] | None
     ) -> Mapping[str, Any] | InputNeeded:
-        """Run a function that only asks, and return the answers that it has got."""
+        """Run a function that only asks, and return the answers that it has got.
+
+        Without a function, an invalid state is refused all the same.
+        """
+        if function is None:
+            digest = request_digest(call.principal, call.method, target, arguments)
+            self._given_answers(call, digest)
+            return {}
         found: dict[str, Any] = {}
 
         def asking(context: Any) -> None:

@@ -79,6 +79,7 @@ class TaskCreation:
             accepts=call.client_can,
             input=text,
             silence_ms=entry.timeout_ms + SILENCE_MARGIN_MS,
+            sequential=entry.sequential,
         )
 
     def create(self, task: Task, entry: ToolEntry) -> None:

@@ -1,7 +1,7 @@
 """HTTP 429 with `Retry-After`: a caller's quota or rate limit is reached.
 
-`tasks/quotas.py` decides about new tasks and subscriptions, and this module turns its refusals into
-the errors that clients get. `poll_rate_limit.py` decides about polls.
+`tasks/quotas.py` decides about new tasks, subscriptions and calls, and this module turns its
+refusals into the errors that clients get. `poll_rate_limit.py` decides about polls.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ def task_quota_errors(limits: Limits) -> Iterator[None]:
         yield
     except QuotaExceeded:
         limit = limits.max_open_tasks
-        message = f"You have {limit} tasks that have not ended; wait for one, or cancel one"
+        message = (
+            f"You have {limit} tasks that have not ended, or were cancelled while a step ran that "
+            "may still run; wait for one"
+        )
         raise TooManyRequests(message, RECHECK_AFTER_MS) from None
     except RateLimited as error:
         message = f"You create more than {limits.creations_per_minute} tasks a minute"
@@ -46,4 +49,14 @@ def subscription_quota_errors(limit: int) -> Iterator[None]:
         raise TooManyRequests(message, RECHECK_AFTER_MS) from None
     except Busy:
         message = "Too many of your subscriptions begin at the same time"
+        raise TooManyRequests(message, BUSY_RETRY_MS) from None
+
+
+@contextmanager
+def call_quota_errors(limit: int) -> Iterator[None]:
+    """Turn what `CallerQuotas.acquire_call` raises into TooManyRequests."""
+    try:
+        yield
+    except (QuotaExceeded, Busy):
+        message = f"{limit} of your calls are being answered; wait for one of them"
         raise TooManyRequests(message, BUSY_RETRY_MS) from None

@@ -113,9 +113,9 @@ class ToolCalls:
         """The answers to what the tool asks before there is a task, or the missing questions."""
         from ...registry.asking import ToolError
 
-        # Also for a tool that asks nothing: an invalid `requestState` is refused in every case.
         @client_errors_redacted("tool", ToolError)
         def ask(context: Any) -> None:
             tool.run_ask_first(values, context)
 
-        return self.multi_round_trip.answers(call, tool.name, arguments, ask)
+        asking = ask if tool.ask_first is not None else None
+        return self.multi_round_trip.answers(call, tool.name, arguments, asking)

@@ -86,16 +86,18 @@ def test_an_integer_may_be_written_with_a_fraction_of_zero(stack: Stack) -> None
     assert stack.call("echo", {"text": "a", "times": 3.0}).result["content"][0]["text"] == "aaa"
 
 
-def test_a_schema_of_the_authors_own_is_what_arguments_are_checked_against(stack: Stack) -> None:
+def test_a_schema_of_the_authors_own_is_what_arguments_are_checked_against(
+    unlimited: Stack,
+) -> None:
     given = {"text": "short", "else": 1}
-    assert stack.call("anything", given, capabilities={}).result["content"][0]["text"] == (
+    assert unlimited.call("anything", given, capabilities={}).result["content"][0]["text"] == (
         "else, text"
     )
-    refused = stack.call("anything", {"text": "hunter2"})
+    refused = unlimited.call("anything", {"text": "hunter2"})
     assert refused.result["isError"] is True
     assert "text:" in refused.result["content"][0]["text"]
     assert "hunter2" not in json.dumps(refused.message)
-    assert stack.calls.made == []
+    assert unlimited.calls.made == []
 
 
 def test_a_bad_argument_is_not_repeated_in_the_error(stack: Stack) -> None:
@@ -225,13 +227,13 @@ def test_a_required_task_is_refused_to_a_client_without_the_extension(
 
 @pytest.mark.parametrize("capabilities", WITHOUT_TASKS.values(), ids=WITHOUT_TASKS)
 def test_an_optional_task_runs_within_the_request_for_a_client_without_the_extension(
-    stack: Stack, capabilities: dict[str, Any]
+    unlimited: Stack, capabilities: dict[str, Any]
 ) -> None:
     """tasks.md: CreateTaskResult must not be returned to such a client."""
-    answer = stack.call("count", {"upto": 3}, capabilities=capabilities)
+    answer = unlimited.call("count", {"upto": 3}, capabilities=capabilities)
     assert answer.result["resultType"] == "complete"
     assert answer.result["structuredContent"] == {"total": 6}
-    assert stack.calls.made == []
+    assert unlimited.calls.made == []
 
 
 @pytest.mark.parametrize(
@@ -307,14 +309,14 @@ def test_a_tool_asks_within_the_request(
 
 @pytest.mark.parametrize(("tool", "arguments", "capabilities"), ASKING.values(), ids=ASKING)
 def test_a_client_that_cannot_be_asked_learns_which_capability_is_missing(
-    stack: Stack, tool: str, arguments: dict[str, Any], capabilities: Any
+    unlimited: Stack, tool: str, arguments: dict[str, Any], capabilities: Any
 ) -> None:
     """mrtr.mdx, "Server Requirements": only what the client declared."""
     cannot = {**capabilities, "elicitation": {"url": {}}}
-    answer = stack.call(tool, arguments, capabilities=cannot)
+    answer = unlimited.call(tool, arguments, capabilities=cannot)
     assert (answer.status, answer.code) == (400, CAPABILITY)
     assert answer.error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
-    assert stack.calls.made == []
+    assert unlimited.calls.made == []
 
 
 def test_a_declined_question_within_the_request_is_a_tool_error(stack: Stack) -> None:
