@@ -170,6 +170,31 @@ def test_another_principals_requests_change_nothing(
     assert Traces(guarded, aws).row(task.task_id)["status"] == {"S": "input_required"}
 
 
+def test_a_task_needs_the_scopes_of_its_tool_for_its_whole_life(
+    url: str, issuer: Issuer, guarded: LocalStack, aws: Any
+) -> None:
+    """Two tokens of one user: a weak one can neither read the task, nor answer, nor cancel it."""
+    strong = Client(url, token=issuer.mint(scope=f"{SCOPE} admin reports:write", sub="carol"))
+    weak = Client(url, token=issuer.mint(scope=f"{SCOPE} admin", sub="carol"))
+    task_id, traces = strong.start("publish_report"), Traces(guarded, aws)
+    (key,) = strong.until_asked(task_id, "answer").values()
+    params = {"inputResponses": {key: accept(name="Carol")}}
+
+    def refused() -> None:
+        before = traces.row(task_id)
+        for call in METHODS.values():
+            answer = call(weak, task_id, params)
+            assert (answer.status, answer.error["code"]) == (403, -32600)
+            needed = {"requiredScopes": [SCOPE, "admin", "reports:write"]}
+            assert answer.error["data"] == needed
+        assert traces.row(task_id) == before
+
+    refused()
+    strong.request("tasks/update", {"taskId": task_id, **params})
+    assert strong.end(task_id)["status"] == "completed"
+    refused()
+
+
 def test_a_client_id_is_not_a_user_of_the_same_name(url: str, issuer: Issuer) -> None:
     """A client id that equals a user's name is another principal."""
     user = Client(url, token=issuer.mint(scope=SCOPE, sub="robot"))

@@ -12,7 +12,7 @@ rows are read again from time to time, in case an event was lost for good.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -66,6 +66,10 @@ class Clock:
     """Takes seconds."""
 
 
+def _all_ids(tasks: Iterable[Task]) -> list[str]:
+    return [task.task_id for task in tasks]
+
+
 def _unchanged(task: Task, now: int) -> Task:
     """The task itself, whose result is in its row."""
     return task
@@ -106,16 +110,23 @@ class Subscription:
         self._order = ReorderBuffer({})
         self._entries: dict[str, MailboxEntry] = {}
 
-    def begin(self, task_ids: Iterable[str], until: int) -> list[str]:
+    def begin(
+        self,
+        task_ids: Iterable[str],
+        until: int,
+        permitted: Callable[[Iterable[Task]], Collection[str]] = _all_ids,
+    ) -> list[str]:
         """Subscribe to those of the tasks that exist and are the principal's; returns their ids.
 
-        `until` is in milliseconds since the epoch.
+        `until` is in milliseconds since the epoch. `permitted` returns the ids of those of the
+        found tasks that the subscriber may read, or raises.
         """
         now = self._clock.now_ms()
         wanted = list(dict.fromkeys(task_ids))
         principal = self._subscriber.principal
         found = self._task_table.get_many(wanted, now, principal) if wanted else {}
-        accepted = [task_id for task_id in wanted if task_id in found]
+        ids = permitted(found.values())
+        accepted = [task_id for task_id in wanted if task_id in ids]
         self._until = until
         self._open = set(accepted)
         if accepted:

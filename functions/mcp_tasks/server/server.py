@@ -21,6 +21,7 @@ from .methods.tasks import TaskMethods
 from .methods.tools import ToolCalls
 from .scopes import ScopeCheck
 from .server_methods import ServerMethods
+from .task_access import TaskAccess
 
 
 def mcp_server(deployment: Deployment) -> Endpoint:
@@ -34,7 +35,7 @@ def mcp_server(deployment: Deployment) -> Endpoint:
         catalogue,
         multi_round_trip,
         IdempotentCreation(_task_creation(deployment), deployment.idempotency_keys),
-        ScopeCheck(deployment.scopes, deployment.resource_metadata),
+        _scope_check(deployment),
     )
     methods = ServerMethods(
         identity=deployment.identity,
@@ -51,6 +52,14 @@ def mcp_server(deployment: Deployment) -> Endpoint:
     )
 
 
+def _scope_check(deployment: Deployment) -> ScopeCheck:
+    return ScopeCheck(deployment.scopes, deployment.resource_metadata)
+
+
+def _task_access(deployment: Deployment) -> TaskAccess:
+    return TaskAccess(deployment.task_table, deployment.catalogue, _scope_check(deployment))
+
+
 def _task_creation(deployment: Deployment) -> TaskCreation:
     return TaskCreation(
         deployment.task_table,
@@ -65,6 +74,7 @@ def _task_creation(deployment: Deployment) -> TaskCreation:
 
 def _task_methods(deployment: Deployment) -> TaskMethods:
     return TaskMethods(
+        _task_access(deployment),
         deployment.task_table,
         deployment.executions,
         deployment.reconciler_within_request,
@@ -77,6 +87,7 @@ def _task_methods(deployment: Deployment) -> TaskMethods:
 
 def _subscriptions(deployment: Deployment) -> Subscriptions:
     return Subscriptions(
+        _task_access(deployment),
         deployment.task_table,
         deployment.mailboxes,
         deployment.quotas,

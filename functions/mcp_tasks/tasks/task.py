@@ -63,6 +63,8 @@ class Task:
     sequential: bool = False
     """Whether the tool's steps run one after the other, and none while the task waits for an
     answer. Then a caller's quota need not count a task that ended while it waited."""
+    scopes: tuple[str, ...] = ()
+    """The scopes that the tool needed when the task was created."""
 
     @property
     def expires_at(self) -> int:

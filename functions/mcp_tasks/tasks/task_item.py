@@ -60,6 +60,7 @@ def item_of(task: Task) -> dict[str, Any]:
         "reconcileAt": task.created_at + FIRST_RECONCILE_MS,
         "silenceMs": task.silence_ms,
         "sequential": task.sequential,
+        **({"scopes": dict.fromkeys(task.scopes, True)} if task.scopes else {}),
     }
     return {name: to_attribute(value) for name, value in row.items()}
 
@@ -97,6 +98,7 @@ def task_of(item: Mapping[str, Any]) -> Task:
         reconcile_at=row.get("reconcileAt"),
         silence_ms=row.get("silenceMs", UNKNOWN_SILENCE_MS),
         sequential=row.get("sequential", False),
+        scopes=tuple(sorted(row.get("scopes", ()))),
     )
 
 

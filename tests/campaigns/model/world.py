@@ -31,7 +31,9 @@ from mcp_tasks.server.methods.poll_rate_limit import PollRateLimit
 from mcp_tasks.server.methods.result_links import ResultLinks
 from mcp_tasks.server.methods.task_creation import TaskCreation, WriteOutcomeUnknown
 from mcp_tasks.server.methods.task_wire_format import detailed_task
-from mcp_tasks.server.methods.tasks import TASK_NOT_FOUND, TaskMethods
+from mcp_tasks.server.methods.tasks import TaskMethods
+from mcp_tasks.server.scopes import ScopeCheck
+from mcp_tasks.server.task_access import TASK_NOT_FOUND, TaskAccess
 from mcp_tasks.tasks.idempotency import IdempotencyKeys
 from mcp_tasks.tasks.questions import Kind
 from mcp_tasks.tasks.quotas import CallerQuotas
@@ -189,6 +191,7 @@ class World:
         keys = IdempotencyKeys(callers, CALLERS_TABLE)
         self.creation = IdempotentCreation(creation, keys, self._wait)
         self.methods = TaskMethods(
+            TaskAccess(self.rows, self.catalogue, ScopeCheck()),
             self.rows,
             self.executions,
             self.repair,

@@ -54,9 +54,9 @@ def administer() -> str:
 
 
 @tool(task="required", scopes=["admin", "reports:write"], poll_every=QUICK)
-def publish_report() -> str:
-    """Become a task of those who may."""
-    return "published"
+def publish_report(task: TaskContext) -> str:
+    """Become a task of those who may, and ask them."""
+    return f"published by {task.ask('Who publishes it?', Answer).name}"
 
 
 @tool

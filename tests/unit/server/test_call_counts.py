@@ -167,11 +167,13 @@ def test_questions_within_requests_read_one_secret_once(stack: Stack) -> None:
     assert secret.arguments == {"SecretId": stack.environment["REQUEST_STATE_KEY_SECRET"]}
 
 
-def test_a_cancel_is_one_write_and_one_stop(stack: Stack) -> None:
+def test_a_cancel_is_a_read_a_write_and_a_stop(stack: Stack) -> None:
+    """The read tells which scopes the task's tool needs."""
     task_id = stack.created("count", {"upto": 3})
     stack.calls.forget()
     stack.cancel(task_id)
-    update, stop = stack.calls.made
+    get, update, stop = stack.calls.made
+    assert get.operation == "get_item"
     assert update.operation == "update_item"
     assert stop.operation == "stop_execution"
     assert stop.arguments["executionArn"] == (

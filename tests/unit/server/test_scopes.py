@@ -23,6 +23,7 @@ from mcp_tasks.server.http.messages import HttpRequest
 from tests.unit.support.aws import Calls
 from tests.unit.support.listening import Streamed, Time
 from tests.unit.support.stack import ENVIRONMENT, REVISION, Answer, Stack, buffered, mirrored
+from tests.wire import LISTEN
 
 INVALID, PARAMS, CAPABILITY = -32600, -32602, -32021
 HANDSHAKE: Final = ("2025-11-25", "2025-06-18", "2025-03-26")
@@ -314,3 +315,89 @@ def test_tasks_are_the_principals_that_the_token_names(server: Guarded) -> None:
     for other in ("i|bob", "i|alic", "j|alice", "anonymous"):
         server.stack.way = As({"principal": other, "scopes": "tasks:use count:up"})
         assert server.stack.post("tasks/get", {"taskId": task_id}).code == PARAMS
+
+
+# tasks
+
+NO_TASK_METHODS: Final = {
+    *("server/discover", "initialize", "ping", "logging/setLevel"),
+    *("tools/list", "prompts/list", "resources/list", "resources/templates/list"),
+    *("tools/call", "prompts/get", "resources/read", "completion/complete"),
+}
+"""The methods that are about no task that exists. Every other one has to check its scopes."""
+STRONG: Final = "tasks:use wait:long wait:more"
+
+
+def task_methods(server: Guarded) -> list[tuple[str, str]]:
+    """Every method that is about a task, with its protocol revision."""
+    revisions = server.stack.server._revisions
+    tables = [revisions.modern, *revisions._handshake.values()]
+    return [
+        (revision.version, method)
+        for revision in tables
+        for method in revision.method_table
+        if method not in NO_TASK_METHODS
+    ]
+
+
+def about_task(server: Guarded, scopes: str, method: str, revision: str, *ids: str) -> Answer:
+    """A request about tasks, with a token of these scopes."""
+    server.stack.way = As({"principal": "i|alice", "scopes": scopes})
+    params: dict[str, Any] = {"taskId": ids[0], "inputResponses": {}}
+    if method == LISTEN:
+        params = {"notifications": {"taskIds": list(ids)}}
+    return server.stack.post(method, params, revision=revision)
+
+
+def test_every_method_about_a_task_needs_the_scopes_of_its_tool(server: Guarded) -> None:
+    """tasks.md, "Security Considerations". A method that is added later is found here."""
+    task_id = server.call(STRONG, "wait", {}).result["taskId"]
+    before = server.stack.rows
+    found = task_methods(server)
+    methods = {method for _, method in found}
+    assert methods >= {"tasks/get", "tasks/update", "tasks/cancel", LISTEN}
+    for revision, method in found:
+        for weak in ("tasks:use", "tasks:use wait:long"):
+            answer = about_task(server, weak, method, revision, task_id)
+            assert challenged(answer, STRONG), method
+    assert server.stack.rows == before
+    assert about_task(server, STRONG, "tasks/get", REVISION, task_id).status == 200
+
+
+def test_another_callers_task_is_unknown_whatever_its_scopes(server: Guarded) -> None:
+    """The challenge is for the task's owner alone: it would tell others that the task exists."""
+    task_id = server.call(STRONG, "wait", {}).result["taskId"]
+    for scopes in ("tasks:use", STRONG):
+        server.stack.way = As({"principal": "i|bob", "scopes": scopes})
+        for method in ("tasks/get", "tasks/update", "tasks/cancel"):
+            answer = server.stack.post(method, {"taskId": task_id, "inputResponses": {}})
+            assert (answer.status, answer.code) == (400, PARAMS)
+
+
+def test_a_subscription_leaves_out_tasks_whose_scopes_the_token_lacks(server: Guarded) -> None:
+    guarded_id = server.call(STRONG, "wait", {}).result["taskId"]
+    open_id = server.call("tasks:use count:up", "count", {"upto": 3}).result["taskId"]
+    server.stack.cancel(open_id)
+    answer = about_task(server, "tasks:use count:up", LISTEN, REVISION, guarded_id, open_id)
+    acknowledged = answer.notifications[0]["params"]["notifications"]
+    assert acknowledged == {"taskIds": [open_id]}
+
+
+@pytest.mark.parametrize("later", [(), ("wait:other",), None])
+def test_a_task_keeps_the_scopes_that_its_tool_had(
+    server: Guarded, catalogue: Catalogue, later: tuple[str, ...] | None
+) -> None:
+    """A later deployment may need others besides; a tool that is gone opens nothing."""
+    task_id = server.call(STRONG, "wait", {}).result["taskId"]
+    tools = [
+        replace(tool, scopes=later or ())
+        for tool in catalogue.tools.values()
+        if tool.name != "wait" or later is not None
+    ]
+    server.stack.catalogue = Catalogue(tools)
+    server.stack.serve()
+    needed = {*STRONG.split(), *(later or ())}
+    answer = about_task(server, "tasks:use", "tasks/get", REVISION, task_id)
+    assert answer.status == 403
+    assert set(answer.error["data"]["requiredScopes"]) == needed
+    assert about_task(server, " ".join(needed), "tasks/get", REVISION, task_id).status == 200

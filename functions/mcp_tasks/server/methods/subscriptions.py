@@ -33,6 +33,7 @@ from ...tasks.task import now_ms
 from ...tasks.task_table import MAX_BATCH_ROWS, TaskTable
 from ..call import Call, Complete
 from ..response_channel import ResponseChannel, response_size
+from ..task_access import TaskAccess
 from .result_links import MAX_NOTIFIED_RESULT_BYTES, ResultLinks
 from .task_wire_format import detailed_task
 from .tasks import require_extension
@@ -65,6 +66,7 @@ logger = Logger()
 class Subscriptions:
     """Serves `subscriptions/listen`."""
 
+    access: TaskAccess
     task_table: TaskTable
     mailboxes: Mailboxes
     quotas: CallerQuotas
@@ -77,7 +79,8 @@ class Subscriptions:
         """Acknowledge, send the tasks' states and changes, and end with the result.
 
         Raises ProtocolError: -32602 for what is no filter, HTTP 406 for a client that takes no
-        event stream, HTTP 429 for a caller with too many subscriptions.
+        event stream, HTTP 403 for a token that lacks a scope of each task, HTTP 429 for a caller
+        with too many subscriptions.
         """
         filters = call.params.get("notifications")
         if not isinstance(filters, dict):
@@ -124,7 +127,9 @@ class Subscriptions:
             ),
         )
         if task_ids is not None:
-            accepted["taskIds"] = subscription.begin(task_ids, deadline_ms)
+            accepted["taskIds"] = subscription.begin(
+                task_ids, deadline_ms, lambda tasks: self.access.permitted(call, tasks)
+            )
             for task_id in dict.fromkeys(task_ids):
                 refused = {} if task_id in accepted["taskIds"] else {"refused": True}
                 audit("read", task_id, call.principal, **refused)

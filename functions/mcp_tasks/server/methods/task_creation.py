@@ -78,6 +78,7 @@ class TaskCreation:
             state_machine_arn=self.state_machine_arn(entry),
             accepts=call.client_can,
             input=text,
+            scopes=entry.scopes,
             silence_ms=entry.timeout_ms + SILENCE_MARGIN_MS,
             sequential=entry.sequential,
         )

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from aws_lambda_powertools import Logger
 
-from ...audit import Action, audit
+from ...audit import audit
 from ...aws.errors import error_code
 from ...payloads.s3_store import PayloadStore
 from ...protocol.errors import ErrorCode, MissingCapability, ProtocolError, invalid_params
@@ -25,15 +25,13 @@ from ...workflows.ask import deliver_answers
 from ...workflows.executions import Executions
 from ...workflows.reconcile import Reconciled, Reconciler
 from ..call import Call, Complete, MethodTable
+from ..task_access import TASK_NOT_FOUND, TaskAccess, not_found
 from .poll_rate_limit import PollRateLimit
 from .result_links import ResultLinks
 from .task_wire_format import EXTENSION, REQUIRED, detailed_task
 
 UPDATE_ATTEMPTS: Final = 8
 """How often one `tasks/update` reads the row again when other requests change it meanwhile."""
-
-TASK_NOT_FOUND: Final = "Task not found: it never existed, or it has expired"
-"""The same words for a task that does not exist, has expired, or belongs to another caller."""
 
 logger = Logger()
 
@@ -42,6 +40,7 @@ logger = Logger()
 class TaskMethods:
     """Serves `tasks/get`, `tasks/update` and `tasks/cancel`."""
 
+    access: TaskAccess
     task_table: TaskTable
     executions: Executions
     reconciler: Reconciler
@@ -66,10 +65,7 @@ class TaskMethods:
         """
         task_id, now = _task_id(call, self.cell), now_ms()
         self.poll_rate_limit.count(call.principal, task_id)
-        try:
-            task = self.task_table.get(task_id, now, call.principal)
-        except UnknownTask:
-            raise _not_found("read", task_id, call) from None
+        task = self.access.read(call, task_id, now, "read")
         self.poll_rate_limit.suggested(call.principal, task_id, task.poll_interval_ms)
         audit("read", task_id, call.principal)
         if task.needs_reconciling(now) and not task.status.terminal:
@@ -101,12 +97,13 @@ class TaskMethods:
 
     def cancel(self, call: Call) -> Complete:
         """`tasks/cancel` ("Task Cancellation"): the row first, then the execution, best effort."""
-        task_id = _task_id(call, self.cell)
+        task_id, now = _task_id(call, self.cell), now_ms()
+        self.access.read(call, task_id, now, "cancel")
         try:
-            task = self.task_table.cancel(task_id, now_ms(), call.principal)
+            task = self.task_table.cancel(task_id, now, call.principal)
             audit("cancel", task_id, call.principal)
         except UnknownTask:
-            raise _not_found("cancel", task_id, call) from None
+            raise not_found("cancel", task_id, call) from None
         except TaskEnded as ended:
             if ended.task.status is not Status.CANCELLED:
                 return Complete({})
@@ -139,7 +136,7 @@ class TaskMethods:
         for _ in range(UPDATE_ATTEMPTS):
             now = now_ms()
             try:
-                task = self.task_table.get(task_id, now, call.principal)
+                task = self.access.read(call, task_id, now, "answer")
                 asks = task.asks.values()
                 answers = {ask.id: new for ask in asks if (new := ask.take(responses))}
                 held = [answer for ask in asks for answer in ask.answers.values()]
@@ -150,7 +147,7 @@ class TaskMethods:
                 audit("answer", task_id, call.principal)
                 return task
             except UnknownTask:
-                raise _not_found("answer", task_id, call) from None
+                raise not_found("answer", task_id, call) from None
             except InvalidAnswer as error:
                 raise invalid_params(f"Invalid answer to {error}") from None
             except Conflict:
@@ -180,8 +177,3 @@ def _task_id(call: Call, cell: str) -> str:
         # their routes are wrong. Whether the task exists stays open.
         raise invalid_params("Task not found: its id is of another cell; route it by Mcp-Name")
     return task_id
-
-
-def _not_found(action: Action, task_id: str, call: Call) -> ProtocolError:
-    audit(action, task_id, call.principal, refused=True)
-    return invalid_params(TASK_NOT_FOUND)
