@@ -59,6 +59,8 @@ class ApiProps:
             environment.PAYLOADS_BUCKET: self.payloads.name,
             environment.CELL: settings.cell,
             environment.AUTH: settings.auth,
+            environment.PRINCIPAL: settings.iam.principal,
+            environment.QUOTA_PER: settings.iam.quota_per,
             environment.SCOPES: " ".join(settings.oauth.scopes) if settings.oauth else "",
             environment.RESOURCE_METADATA_URL: "",  # `Gateway` sets it when it serves the document
             environment.LIMITS: settings.limits.to_json(),

@@ -1,4 +1,4 @@
-"""`-c auth=`, `issuer=`, `audience=` and `scopes=`: who may call, read from context and refused.
+"""Who may call, read from context and refused: `-c auth=`, and the options that go with it.
 
 On AWS, `auth` has no default: an open server has to be asked for by its name.
 """
@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from mcp_tasks.environment import Auth
+from mcp_tasks.environment import Auth, Principal, QuotaPer
 from mcp_tasks.registry.catalogue import Catalogue
 
 from .cdk_context import Context, refusal
@@ -21,10 +21,15 @@ AUTH_VALUES: Final = {
     "oauth": "callers bring an access token of an OIDC issuer; needs -c issuer=https://... "
     "(as its tokens' iss has it) and -c audience=... (as their aud names this server), and may "
     "have -c scopes='a b' (what every token must be good for)",
-    "iam": "callers sign with SigV4, and their policies allow execute-api:Invoke; needs nothing",
+    "iam": "callers sign with SigV4, and their policies allow execute-api:Invoke; needs "
+    "-c principal=session|role (whom the tasks of an assumed role belong to)",
     "none": "anybody may call; needs nothing, and is for servers that anybody may use",
 }
-OAUTH_KEYS: Final = ("issuer", "audience", "scopes")
+KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "oauth": ("issuer", "audience", "scopes", "token_typ"),
+    "iam": ("principal", "quota_per"),
+}
+"""The options of one `auth`, which every other refuses."""
 
 SCOPE: Final = r"[!%&(-\[\]-~]+"
 """RFC 6749, section 3.3, without `$`, `#` and `'`, which mean something in API Gateway's templates
@@ -39,6 +44,16 @@ class OAuth:
     audience: str
     scopes: tuple[str, ...]
     """The scopes that every token needs; tools may ask for more."""
+    token_typ: str = "jwt"  # noqa: S105  a type, no token
+    """`at+jwt` when the tokens' header has to say that they are access tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Iam:
+    """Whom tasks belong to, and who shares limits, where callers sign with SigV4."""
+
+    principal: Principal
+    quota_per: QuotaPer
 
 
 def auth_of(context: Context, profile: Profile) -> tuple[Auth, OAuth | None]:
@@ -46,6 +61,7 @@ def auth_of(context: Context, profile: Profile) -> tuple[Auth, OAuth | None]:
     auth: Auth
     match context.given("auth") or profile.auth:
         case "oauth":
+            _refuse_other_keys(context, "oauth")
             return "oauth", _oauth_of(context, profile)
         case "iam":
             auth = "iam"
@@ -57,10 +73,17 @@ def auth_of(context: Context, profile: Profile) -> tuple[Auth, OAuth | None]:
         case other:
             values = "; ".join(f"{name} ({what})" for name, what in AUTH_VALUES.items())
             raise refusal("auth", str(other), f"one of {values}")
-    for key in OAUTH_KEYS:
-        if value := context.given(key):
-            raise refusal(key, value, f"-c auth={auth} does not look at it; -c auth=oauth does")
+    _refuse_other_keys(context, auth)
     return auth, None
+
+
+def iam_of(context: Context, auth: Auth) -> Iam:
+    """Whom tasks belong to with `auth=iam`, where it has to be given. Raises ValueError."""
+    if auth == "iam" and not context.given("principal"):
+        raise refusal("auth", auth, f"-c principal= is missing: {OPTIONS['principal'].meaning}")
+    principal: Principal = "role" if context.text("principal", "session") == "role" else "session"
+    per: QuotaPer = "role" if context.text("quota_per") == "role" else "principal"
+    return Iam(principal, per)
 
 
 def check_scopes(catalogue: Catalogue, auth: Auth) -> None:
@@ -73,6 +96,16 @@ def check_scopes(catalogue: Catalogue, auth: Auth) -> None:
             f"{', '.join(names)} may only be called with scopes, which callers that sign with "
             "SigV4 do not have; choose -c auth=oauth, or leave the scopes out",
         )
+
+
+def _refuse_other_keys(context: Context, auth: Auth) -> None:
+    """Raise ValueError for an option that goes with another `auth`."""
+    for other, keys in KEYS.items():
+        for key in keys:
+            if auth != other and (value := context.given(key)):
+                raise refusal(
+                    key, value, f"-c auth={auth} does not look at it; -c auth={other} does"
+                )
 
 
 def _oauth_of(context: Context, profile: Profile) -> OAuth:
@@ -88,4 +121,5 @@ def _oauth_of(context: Context, profile: Profile) -> OAuth:
         issuer=issuer or "",
         audience=context.text("audience"),
         scopes=tuple(dict.fromkeys(scopes)),
+        token_typ=context.text("token_typ"),
     )

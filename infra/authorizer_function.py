@@ -26,6 +26,7 @@ class Authorizer(Construct):
             environment={
                 environment.ISSUER: oauth.issuer,
                 environment.AUDIENCE: oauth.audience,
+                environment.TOKEN_TYP: oauth.token_typ,
                 environment.SCOPES: " ".join(oauth.scopes),
             },
             # It may have to fetch the issuer's keys.

@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from mcp_tasks.limits import Limits
+
+from .option import Option, number
 
 DEFAULT_LIMITS: Final = Limits()
 NO_LIMIT: Final = "0 is no limit"
@@ -22,34 +23,6 @@ TOPIC_ARN: Final = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,25
 KEY_ARN: Final = r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/(mrk-)?[0-9a-f-]+"
 MAX_PRIORITY: Final = 90_000
 """Four rules of a stack fit below API Gateway's 1,000,000 with it (`infra/routing.py`)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option."""
-
-    name: str
-    meaning: str
-    """What it decides, for the documentation."""
-    values: str
-    """What it takes. The error that refuses another value ends with these words."""
-    example: str
-    default: str = ""
-    """Empty when the option may be left out and nothing stands in its place."""
-    emulator: bool = True
-    """Whether `make up` takes it, as `make deploy` and `make synth` do."""
-    pattern: str = ".*"
-    """What all of the value has to match, as far as a pattern can say it."""
-    bounds: tuple[int, int] | None = None
-    """The lowest and the highest value of a whole number."""
-
-
-def _number(name: str, meaning: str, default: int, bounds: tuple[int, int], unit: str) -> Option:
-    low, high = bounds
-    values = f"{low} to {high} {unit}"
-    return Option(
-        name, meaning, values, f"{name}={max(low, default // 2)}", str(default), bounds=bounds
-    )
 
 
 DEPLOYMENT: Final = (
@@ -105,6 +78,34 @@ CALLERS: Final = (
         "scopes separated by spaces, of printable ASCII without \" \\ $ # and '",
         "scopes='mcp reports:read'",
     ),
+    Option(
+        "token_typ",
+        "With `auth=oauth`: the `typ` that an access token's header has to have. `jwt` takes any "
+        "JWT but ID tokens; `at+jwt` takes only tokens that say they are access tokens (RFC 9068).",
+        "jwt or at+jwt",
+        "token_typ=at+jwt",
+        "jwt",
+        pattern=r"jwt|at\+jwt",
+    ),
+    Option(
+        "principal",
+        "With `auth=iam`, where it has to be given: whom a task belongs to that an assumed role "
+        "created. `session`: to the role's session of that name, which whoever assumes the role "
+        "chooses. `role`: to all who may assume the role. [security.md](security.md#iam) says who "
+        "shares what. Tasks that run when it changes are lost to their owners.",
+        "session or role",
+        "principal=role",
+        pattern="session|role",
+    ),
+    Option(
+        "quota_per",
+        "With `auth=iam`: whom limits count together. `role`: all sessions of a role, so that a "
+        "new session's name brings no new limits.",
+        "principal or role",
+        "quota_per=role",
+        "principal",
+        pattern="principal|role",
+    ),
 )
 ADDRESS: Final = (
     Option(
@@ -158,7 +159,7 @@ ADDRESS: Final = (
     ),
 )
 LIMITS: Final = (
-    _number(
+    number(
         "max_tasks",
         "Tasks of one caller that are not terminal, or were cancelled while a step ran that may "
         "still run.",
@@ -167,28 +168,28 @@ LIMITS: Final = (
         (0, 500),
         f"tasks of one caller that are not terminal; {NO_LIMIT}",
     ),
-    _number(
+    number(
         "max_creations",
         "Tasks that one caller may create in a minute.",
         DEFAULT_LIMITS.creations_per_minute,
         (0, 10_000),
         f"tasks that one caller creates a minute; {NO_LIMIT}",
     ),
-    _number(
+    number(
         "max_polls",
         "Polls a second of one task that one caller may keep up; a burst may be 30 times as large.",
         DEFAULT_LIMITS.polls_per_second,
         (0, 1000),
         f"polls a second of one caller for one task; {NO_LIMIT}",
     ),
-    _number(
+    number(
         "max_subscriptions",
         "Open `subscriptions/listen` requests of one caller.",
         DEFAULT_LIMITS.max_open_subscriptions,
         (0, 100),
         f"open subscriptions of one caller; {NO_LIMIT}",
     ),
-    _number(
+    number(
         "max_calls",
         "Calls of one caller that run within their requests at the same time: tools that do not "
         "become tasks, `ask_first`, prompts, resources and completions.",
@@ -196,28 +197,28 @@ LIMITS: Final = (
         (0, 1000),
         f"calls of one caller that run at the same time; {NO_LIMIT}",
     ),
-    _number(
+    number(
         "max_body",
         "Bytes of a request's body.",
         DEFAULT_LIMITS.max_body_bytes,
         BYTES,
         "bytes of a body; Lambda takes 6 MB, with the request's headers and escapes",
     ),
-    _number(
+    number(
         "max_arguments",
         "Bytes of a tool's arguments, and of the answers that it asked for first.",
         DEFAULT_LIMITS.max_argument_bytes,
         BYTES,
         "bytes of arguments, which a body has to carry",
     ),
-    _number(
+    number(
         "max_depth",
         "Levels of arrays and objects in a body.",
         DEFAULT_LIMITS.max_json_depth,
         (10, 500),
         "levels of arrays and objects",
     ),
-    _number(
+    number(
         "max_ttl_days",
         "How long a tool may keep its tasks; a tool that declares more is refused. Stored payloads "
         "expire two days later, existing ones included: a lower value may take them from tasks "
@@ -226,14 +227,14 @@ LIMITS: Final = (
         (1, 365),
         "days",
     ),
-    _number(
+    number(
         "rate",
         "Requests a second that API Gateway lets through, of all callers together.",
         500,
         (1, 100_000),
         "requests a second; the account's own quota is 10000 unless raised",
     ),
-    _number(
+    number(
         "burst",
         "Requests at once that API Gateway lets through, of all callers together.",
         1000,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from .options import SECTIONS, Option
+from .option import Option
+from .options import SECTIONS
 
 HEAD: Final = """\
 # Configuration
@@ -18,9 +19,9 @@ This page is printed by `python -m infra.options` from the table in
 Every option is a word on the command line:
 
 ```
-make deploy auth=iam stack=notes max_tasks=20    # to the account and region of your credentials
-make synth auth=iam stack=notes max_tasks=20     # only the CloudFormation template, checked
-make up max_tasks=20                             # on this machine
+make deploy auth=iam principal=role stack=notes    # to the account of your credentials
+make synth auth=iam principal=role stack=notes     # only the CloudFormation template
+make up max_tasks=20                               # on this machine
 ```
 
 `make up` takes the options marked with "yes", and `port=`. `make replay` and `make destroy` take

@@ -13,7 +13,7 @@ from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server_identity import ServerIdentity
 
-from .auth_options import OAuth, auth_of, check_scopes
+from .auth_options import Iam, OAuth, auth_of, check_scopes, iam_of
 from .cdk_context import Context, refusal
 from .deployment_profiles import Profile, profile_of
 from .limits import Throttle, check_ttl, limits_of, max_ttl_of, throttle_of
@@ -38,6 +38,8 @@ class Settings:
     auth: Auth
     oauth: OAuth | None
     """What access tokens must say; None where there are none."""
+    iam: Iam
+    """Whom tasks belong to where callers sign with SigV4."""
     url: str | None
     """The endpoint's URL, when it is neither at the domain nor at API Gateway's name for it."""
     limits: Limits
@@ -80,6 +82,7 @@ class Settings:
             cell=context.text("cell"),
             auth=auth,
             oauth=oauth,
+            iam=iam_of(context, auth),
             url=url(context, profile, "url", PATH + ENDPOINT),
             limits=limits_of(context),
             max_ttl=max_ttl_of(context),

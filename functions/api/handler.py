@@ -23,7 +23,8 @@ server = mcp_server(deployment)
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer one request."""
-    response = server.answer(from_api_gateway(event, deployment.auth))
+    request = from_api_gateway(event, deployment.auth, deployment.principal)
+    response = server.answer(request)
     log_response(response)
     return to_api_gateway(response)
 

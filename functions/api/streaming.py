@@ -22,7 +22,8 @@ def load() -> StreamingHandler:
     def handle(event: dict[str, Any], context: Context, stream: Response) -> None:
         deadline_ms = now_ms() + context.get_remaining_time_in_millis()
         channel = streamed_channel(stream, deadline_ms)
-        response = server.answer(from_api_gateway(event, deployment.auth), channel)
+        request = from_api_gateway(event, deployment.auth, deployment.principal)
+        response = server.answer(request, channel)
         log_response(response)
         end_stream(response, stream)
 

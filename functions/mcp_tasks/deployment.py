@@ -70,7 +70,10 @@ class Deployment:
     @cached_property
     def quotas(self) -> CallerQuotas:
         """The quotas of all callers."""
-        return CallerQuotas(self._dynamodb, self._environment[names.CALLERS_TABLE])
+        per_role = self._environment.get(names.QUOTA_PER) == "role"
+        return CallerQuotas(
+            self._dynamodb, self._environment[names.CALLERS_TABLE], per_role=per_role
+        )
 
     @cached_property
     def idempotency_keys(self) -> IdempotencyKeys:
@@ -147,6 +150,11 @@ class Deployment:
     def auth(self) -> names.Auth:
         """How callers authenticate. There is no default, so that nobody gets in by omission."""
         return cast("names.Auth", self._environment[names.AUTH])
+
+    @property
+    def principal(self) -> names.Principal:
+        """Whom the tasks of an assumed role belong to."""
+        return cast("names.Principal", self._environment.get(names.PRINCIPAL, "session"))
 
     @property
     def scopes(self) -> tuple[str, ...]:

@@ -35,10 +35,18 @@ ALLOWED_HOSTS: Final = "ALLOWED_HOSTS"
 AUTH: Final = "AUTH"
 Auth = Literal["oauth", "iam", "none"]
 """The values of AUTH: how the deployment identifies its callers."""
+PRINCIPAL: Final = "PRINCIPAL"
+Principal = Literal["session", "role"]
+"""The values of PRINCIPAL: with `auth=iam`, whom a task belongs to that an assumed role created."""
+QUOTA_PER: Final = "QUOTA_PER"
+QuotaPer = Literal["principal", "role"]
+"""The values of QUOTA_PER: whether all sessions of a role share their quotas and rate limits."""
 ISSUER: Final = "ISSUER"
 """The URL of the authorization server whose tokens are accepted."""
 AUDIENCE: Final = "AUDIENCE"
 """The `aud` that a token must have."""
+TOKEN_TYP: Final = "TOKEN_TYP"  # noqa: S105  a type, no token
+"""`at+jwt` when access tokens must have this type in their header (RFC 9068), or `jwt`."""
 SCOPES: Final = "SCOPES"
 """The scopes that every token must have, separated by spaces."""
 RESOURCE_METADATA_URL: Final = "RESOURCE_METADATA_URL"

@@ -20,7 +20,7 @@ CONTEXT = json.loads((ROOT / "cdk.json").read_text())["context"] | {
     "stack": "mcp-tasks",
     "tools": str(PLATFORM_TOOLS),
 }
-IAM, OPEN = {"auth": "iam"}, {"auth": "none"}
+IAM, OPEN = {"auth": "iam", "principal": "session"}, {"auth": "none"}
 OAUTH = {"auth": "oauth", "issuer": "https://login.example/tenant/v2.0", "audience": "api://mcp"}
 ONE_ADDRESS = {"streaming": "true", "domain": "mcp.example.com"}
 GIVEN_KEY = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"

@@ -11,22 +11,25 @@ from pathlib import Path
 
 import pytest
 
+from infra.auth_options import KEYS, Iam
 from infra.deployment_profiles import AWS, LOCAL
 from infra.limits import Throttle
-from infra.options import OPTIONS, Option
+from infra.option import Option
+from infra.options import OPTIONS
 from infra.options_page import page
 from infra.server_toml import ServerFile
 from infra.settings import Settings
 from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue
 from tests.infra.assembly import entry
+from tests.infra.conftest import IAM
 from tests.paths import ROOT
 
 NAMED = ServerFile.read(ROOT)
 
 
 def _settings(**context: str) -> Settings:
-    return Settings.from_context({"auth": "iam", **context}.get, ROOT)
+    return Settings.from_context({**IAM, **context}.get, ROOT)
 
 
 def test_a_deployment_that_only_says_who_may_call_goes_to_aws() -> None:
@@ -38,6 +41,7 @@ def test_a_deployment_that_only_says_who_may_call_goes_to_aws() -> None:
         cell="c1",
         auth="iam",
         oauth=None,
+        iam=Iam("session", "principal"),
         url=None,
         limits=Limits(),
         max_ttl=timedelta(days=30),
@@ -103,7 +107,7 @@ def test_subscriptions_have_an_api_of_their_own_where_a_domain_can_tell_them_apa
 @pytest.mark.parametrize("priority", [1, 100, 90_000])
 def test_a_priority_may_be_a_number(priority: int) -> None:
     """As cdk.json's context has it."""
-    context = {"auth": "iam", "priority": priority}
+    context = {**IAM, "priority": priority}
     assert Settings.from_context(context.get, ROOT).priority == priority
 
 
@@ -112,7 +116,7 @@ def test_the_table_of_options_holds_every_key_that_is_read() -> None:
 
     def lookup(key: str) -> str | None:
         keys.add(key)
-        return "iam" if key == "auth" else None
+        return IAM.get(key)
 
     Settings.from_context(lookup, ROOT)
     assert keys == {"profile", *OPTIONS}
@@ -138,7 +142,8 @@ def test_the_configuration_page_is_printed_from_the_table() -> None:
 def test_the_example_of_an_option_is_taken(option: Option) -> None:
     name, _, value = shlex.split(option.example)[0].partition("=")
     assert name == option.name
-    context = {"auth": "oauth", "issuer": "https://x.example", "audience": "x", name: value}
+    oauth = {"auth": "oauth", "issuer": "https://x.example", "audience": "x"}
+    context = (IAM if name in KEYS["iam"] else oauth) | {name: value}
     Settings.from_context(context.get, ROOT)
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from infra.auth_options import SCOPE, OAuth
+from infra.auth_options import KEYS, SCOPE, Iam, OAuth
 from infra.settings import Settings
 from mcp_tasks.protocol.www_authenticate import bearer_challenge
 from mcp_tasks.registry.catalogue import Catalogue
 from tests.infra.assembly import Assembly, entry
-from tests.infra.conftest import OAUTH
+from tests.infra.conftest import IAM, OAUTH
 from tests.paths import ROOT
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
@@ -65,7 +65,7 @@ def test_on_aws_nothing_is_deployed_without_auth(
     assert oauth.startswith("oauth: ")
     assert all(f"-c {key}=" in oauth for key in ("issuer", "audience", "scopes"))
     assert iam.startswith("iam: ")
-    assert "needs nothing" in iam
+    assert "-c principal=" in iam
     assert none.startswith("none: ")
     assert "anybody" in none
 
@@ -143,12 +143,40 @@ def test_an_audience_is_one_word(audience: str) -> None:
         _settings(**{**OAUTH, "audience": audience})
 
 
-@pytest.mark.parametrize("key", ["issuer", "audience", "scopes"])
-@pytest.mark.parametrize("auth", [{"auth": "iam"}, {"auth": "none"}, {"profile": "local"}])
+@pytest.mark.parametrize("key", KEYS["oauth"])
+@pytest.mark.parametrize("auth", [IAM, {"auth": "none"}, {"profile": "local"}])
 def test_what_only_oauth_looks_at_is_refused_elsewhere(auth: dict[str, str], key: str) -> None:
     """Somebody who names an issuer does not mean to let everybody in."""
     with pytest.raises(ValueError, match=f"^-c {key}=https://x.example: -c auth=.* does not look"):
         _settings(**auth, **{key: "https://x.example"})
+
+
+@pytest.mark.parametrize("key", KEYS["iam"])
+@pytest.mark.parametrize("auth", [OAUTH, {"auth": "none"}, {"profile": "local"}])
+def test_what_only_iam_looks_at_is_refused_elsewhere(auth: dict[str, str], key: str) -> None:
+    with pytest.raises(ValueError, match=f"^-c {key}=role: -c auth=.* does not look at it"):
+        _settings(**auth, **{key: "role"})
+
+
+def test_iam_says_whom_tasks_belong_to() -> None:
+    """There is no default: both choices surprise somebody."""
+    with pytest.raises(ValueError, match=r"^-c auth=iam: -c principal= is missing: .*`session`"):
+        _settings(auth="iam")
+    assert _settings(**IAM).iam == Iam("session", "principal")
+    assert _settings(auth="iam", principal="role").iam == Iam("role", "principal")
+    chosen = _settings(auth="iam", principal="session", quota_per="role")
+    assert chosen.iam == Iam("session", "role")
+    with pytest.raises(ValueError, match=r"^-c principal=source-identity: session or role"):
+        _settings(auth="iam", principal="source-identity")
+
+
+def test_access_tokens_may_have_to_say_what_they_are() -> None:
+    """RFC 9068, section 2.1."""
+    chosen = _settings(**OAUTH, token_typ="at+jwt").oauth
+    assert chosen is not None
+    assert chosen.token_typ == "at+jwt"
+    with pytest.raises(ValueError, match=r"^-c token_typ=JWT: jwt or at\+jwt"):
+        _settings(**OAUTH, token_typ="JWT")
 
 
 def test_tools_with_scopes_cannot_be_called_with_signatures(
@@ -158,7 +186,7 @@ def test_tools_with_scopes_cannot_be_called_with_signatures(
     assert error.startswith("ValueError: -c auth=iam: close_all may only be called with scopes")
     tools = Catalogue([entry("b", ("x",)), entry("a", ("x", "y")), entry("c")])
     with pytest.raises(ValueError, match=r"^-c auth=iam: a, b may only be called with scopes"):
-        _settings(auth="iam").check(tools)
+        _settings(**IAM).check(tools)
     _settings(**OAUTH).check(tools)
     _settings(profile="local").check(tools)
 
@@ -214,6 +242,7 @@ def test_the_authorizer_s_environment_says_what_tokens_must_say(
     assert own == {
         "ISSUER": OAUTH["issuer"],
         "AUDIENCE": OAUTH["audience"],
+        "TOKEN_TYP": "jwt",
         "SCOPES": " ".join(SCOPES[name]),
         "RESOURCE_METADATA_URL": metadata,
     }

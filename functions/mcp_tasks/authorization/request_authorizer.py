@@ -35,12 +35,18 @@ class Decision:
 class RequestAuthorizer:
     """Decides about the requests of one deployment.
 
-    `environment` has ISSUER, AUDIENCE, SCOPES and RESOURCE_METADATA_URL (see `environment.py`).
+    `environment` has ISSUER, AUDIENCE, TOKEN_TYP, SCOPES and RESOURCE_METADATA_URL (see
+    `environment.py`).
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         issuer = environment[names.ISSUER]
-        self._tokens = TokenVerifier(issuer, environment[names.AUDIENCE], Jwks(issuer))
+        self._tokens = TokenVerifier(
+            issuer,
+            environment[names.AUDIENCE],
+            Jwks(issuer),
+            at_jwt_only=environment.get(names.TOKEN_TYP) == "at+jwt",
+        )
         self._scopes = environment[names.SCOPES].split()
         self._resource_metadata = environment[names.RESOURCE_METADATA_URL]
 

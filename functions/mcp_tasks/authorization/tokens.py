@@ -32,13 +32,15 @@ Reason = Literal[
     "wrong_iss",
     "wrong_aud",
     "wrong_token_use",
+    "id_token",
     "expired",
     "not_yet_valid",
     "invalid_sub",
     "invalid_scope",
 ]
 """Why a token was refused, for the log. `wrong_` and `invalid_` go with the name of a claim or of a
-header parameter (RFC 7515, section 4; RFC 7519, section 4)."""
+header parameter (RFC 7515, section 4; RFC 7519, section 4). `wrong_typ` stands for both: the header
+parameter, and Keycloak's claim."""
 
 LEEWAY_SECONDS: Final = 60
 """How far the issuer's clock may differ from this one."""
@@ -46,7 +48,12 @@ MAX_TOKEN_CHARACTERS: Final = 16 * 1024
 MAX_SUBJECT_CHARACTERS: Final = 255
 """Of a subject (OpenID Connect Core 1.0, section 2), and of a client id."""
 
-_TYPES: Final = frozenset({"jwt", "at+jwt", "application/at+jwt"})
+_RFC_9068: Final = frozenset({"at+jwt", "application/at+jwt"})
+_TYPES: Final = _RFC_9068 | {"jwt"}
+_OTHER_TOKENS: Final = frozenset({"id", "refresh", "offline", "logout"})
+"""What Keycloak writes into the claim `typ` of its tokens that are no access tokens."""
+_ID_TOKEN_CLAIMS: Final = ("at_hash", "c_hash")
+"""Claims of ID tokens only (OpenID Connect Core 1.0, sections 3.1.3.6 and 3.3.2.11)."""
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 _COGNITO: Final = re.compile(
     r"https://cognito-idp\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/[A-Za-z0-9_-]+"
@@ -72,27 +79,40 @@ class Grant:
 
 
 class TokenVerifier:
-    """Verifies the access tokens of one issuer for one audience. Tests pass `clock`, in seconds."""
+    """Verifies the access tokens of one issuer for one audience.
+
+    With `at_jwt_only`, the header has to say that the token is an access token (RFC 9068, section
+    4). Tests pass `clock`, in seconds.
+    """
 
     def __init__(
-        self, issuer: str, audience: str, keys: Jwks, clock: Callable[[], float] = time.time
+        self,
+        issuer: str,
+        audience: str,
+        keys: Jwks,
+        clock: Callable[[], float] = time.time,
+        *,
+        at_jwt_only: bool = False,
     ) -> None:
         self._issuer = issuer
         self._audience = audience
         self._keys = keys
         self._clock = clock
+        self._types = _RFC_9068 if at_jwt_only else _TYPES
 
     def verify(self, token: str) -> Grant:
         """Verify a token and return what it grants. Raises InvalidToken and KeysUnavailable."""
         if len(token) > MAX_TOKEN_CHARACTERS:
             raise InvalidToken("token_too_long")
-        claims = _signed_claims(token, self._key(_header(token)))
+        header = _header(token)
+        if _type(header) not in self._types:
+            raise InvalidToken("wrong_typ")
+        claims = _signed_claims(token, self._key(header))
         if claims.get("iss") != self._issuer:
             raise InvalidToken("wrong_iss")
         if self._audience not in self._audiences(claims):
             raise InvalidToken("wrong_aud")
-        if claims.get("token_use", "access") != "access":  # Cognito's ID tokens
-            raise InvalidToken("wrong_token_use")
+        _check_kind(header, claims)
         self._check_times(claims)
         return Grant(f"{self._issuer}{_subject(claims)}", _scopes(claims))
 
@@ -138,11 +158,32 @@ def _header(token: str) -> dict[str, Any]:
         raise InvalidToken("malformed")
     if "crit" in header:
         raise InvalidToken("critical_extension")
-    if str(header.get("typ", "JWT")).lower() not in _TYPES:
-        raise InvalidToken("wrong_typ")
     if not any(header.get("alg") in names for names in ALGORITHMS.values()):
         raise InvalidToken("wrong_alg")
     return header
+
+
+def _type(header: Mapping[str, Any]) -> str:
+    """The header parameter `typ`, whose case does not matter (RFC 7515, section 4.1.9)."""
+    return str(header.get("typ", "JWT")).lower()
+
+
+def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
+    """Refuse the issuer's other tokens: one client id may be the audience of all of them.
+
+    An access token may have a `nonce` only if it says that it is one: Keycloak wrote the client's
+    `nonce` into all tokens before version 25.
+    """
+    use, kind = claims.get("token_use", "access"), str(claims.get("typ", "")).lower()
+    if use != "access":  # Cognito's ID tokens
+        raise InvalidToken("wrong_token_use")
+    if kind in _OTHER_TOKENS:
+        raise InvalidToken("wrong_typ")
+    if any(name in claims for name in _ID_TOKEN_CLAIMS):
+        raise InvalidToken("id_token")
+    declared = _type(header) in _RFC_9068 or kind in ("bearer", "dpop") or "token_use" in claims
+    if "nonce" in claims and not declared:
+        raise InvalidToken("id_token")
 
 
 def _signed_claims(token: str, key: SigningKey) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..environment import Auth
+from ..environment import Auth, Principal
+from ..tasks.principals import role_of
 from ..tasks.task import ANYONE
 
 
@@ -19,12 +20,15 @@ class Caller:
     """A caller that the gateway has let in."""
 
     principal: str
-    """Whose tasks the caller sees: `issuer|subject`, an ARN, or `anonymous`."""
+    """Whose tasks the caller sees: `issuer|subject`, the ARN of a session, a role or a user, or
+    `anonymous`."""
     scopes: frozenset[str] | None = None
     """The scopes of the access token; None where callers have no tokens."""
 
 
-def caller_of(context: Mapping[str, Any], auth: Auth) -> Caller | None:
+def caller_of(
+    context: Mapping[str, Any], auth: Auth, principal: Principal = "session"
+) -> Caller | None:
     """The caller of a request, by its `requestContext`.
 
     None when the context does not name one: then the gateway is not configured as the deployment's
@@ -34,11 +38,12 @@ def caller_of(context: Mapping[str, Any], auth: Auth) -> Caller | None:
         return Caller(ANYONE)
     if auth == "oauth":
         authorizer = context.get("authorizer") or {}
-        principal, scopes = authorizer.get("principal"), authorizer.get("scopes") or ""
-        return Caller(principal, frozenset(scopes.split())) if principal else None
+        name, scopes = authorizer.get("principal"), authorizer.get("scopes") or ""
+        return Caller(name, frozenset(scopes.split())) if name else None
     identity = context.get("identity") or {}
     arn, cognito = identity.get("userArn"), identity.get("cognitoIdentityId")
     if not arn:
         return None
     # All users of a Cognito identity pool share one role and session name, so also one ARN.
-    return Caller(f"{arn}|{cognito}" if cognito else arn)
+    name = f"{arn}|{cognito}" if cognito else arn
+    return Caller(role_of(name) if principal == "role" else name)

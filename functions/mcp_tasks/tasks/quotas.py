@@ -18,6 +18,7 @@ from ..aws.conditional_check import existing_item
 from ..aws.dynamodb_values import to_attribute
 from .caller_key import caller_key
 from .errors import Busy
+from .principals import role_of
 from .quota_item import NewEntry, QuotaItem, add_entry_request, quota_item_of
 from .rate_limit import RateLimit, RateLimited
 from .task_table import MAX_BATCH_ROWS, TaskTable
@@ -43,11 +44,12 @@ class QuotaExceeded(Exception):
 
 
 class CallerQuotas:
-    """The quotas of all callers."""
+    """The quotas of all callers. With `per_role`, the sessions of a role are one caller."""
 
-    def __init__(self, client: DynamoDBClient, table: str) -> None:
+    def __init__(self, client: DynamoDBClient, table: str, *, per_role: bool = False) -> None:
         self._client = client
         self._table = table
+        self._per_role = per_role
 
     def acquire_task(
         self,
@@ -65,12 +67,12 @@ class CallerQuotas:
         """
         if max_open or rate_limit:
             entry = NewEntry(task_id, now, max_open, rate_limit, now)
-            key = caller_key("tasks", principal)
+            key = self._key("tasks", principal)
             self._add(key, entry, lambda open_: _ended_tasks(open_, task_table, now))
 
     def release_task(self, principal: str, task_id: str) -> None:
         """Remove the entry of a task that could not be written."""
-        self._remove(caller_key("tasks", principal), [task_id])
+        self._remove(self._key("tasks", principal), [task_id])
 
     def acquire_subscription(
         self, principal: str, subscription_id: str, until: int, max_open: int, now: int
@@ -81,12 +83,12 @@ class CallerQuotas:
         """
         if max_open:
             entry = NewEntry(subscription_id, until, max_open, None, now)
-            key = caller_key("subscriptions", principal)
+            key = self._key("subscriptions", principal)
             self._add(key, entry, lambda open_: _past(open_, now))
 
     def release_subscription(self, principal: str, subscription_id: str) -> None:
         """Remove a subscription's entry, if there is one."""
-        self._remove(caller_key("subscriptions", principal), [subscription_id])
+        self._remove(self._key("subscriptions", principal), [subscription_id])
 
     def acquire_call(
         self, principal: str, call_id: str, until: int, max_open: int, now: int
@@ -96,11 +98,14 @@ class CallerQuotas:
         Raises QuotaExceeded, and Busy.
         """
         entry = NewEntry(call_id, until, max_open, None, now)
-        self._add(caller_key("calls", principal), entry, lambda open_: _past(open_, now))
+        self._add(self._key("calls", principal), entry, lambda open_: _past(open_, now))
 
     def release_call(self, principal: str, call_id: str) -> None:
         """Remove a call's entry, if there is one."""
-        self._remove(caller_key("calls", principal), [call_id])
+        self._remove(self._key("calls", principal), [call_id])
+
+    def _key(self, kind: str, principal: str) -> dict[str, Any]:
+        return caller_key(kind, role_of(principal) if self._per_role else principal)
 
     def _add(self, key: dict[str, Any], entry: NewEntry, find_ended: FindEnded) -> None:
         exists, ahead = True, False

@@ -206,6 +206,9 @@ class Signer:
             "critical extension": mint(header={"crit": ["b64"], "b64": True}),
             "no subject": mint(sub=None),
             "ID token of Cognito": mint(token_use="id"),
+            "ID token of Keycloak": mint(typ="ID"),
+            "ID token with a nonce": mint(header={"typ": "JWT"}, nonce="n"),
+            "ID token with at_hash": mint(header={"typ": "JWT"}, at_hash="h"),
             "huge": mint(padding="x" * 16 * 1024),
         }
 

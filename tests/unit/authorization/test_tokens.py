@@ -130,6 +130,9 @@ BAD: Final = {
     "critical extension": "critical_extension",
     "no subject": "invalid_sub",
     "ID token of Cognito": "wrong_token_use",
+    "ID token of Keycloak": "wrong_typ",
+    "ID token with a nonce": "id_token",
+    "ID token with at_hash": "id_token",
     "huge": "token_too_long",
 }
 
@@ -252,6 +255,73 @@ def test_the_type_is_that_of_an_access_token(check: Check, type_: Any, good: boo
         assert check(header={"typ": type_})
     else:
         refused("wrong_typ", lambda: check(header={"typ": type_}))
+
+
+@pytest.mark.parametrize("claim", ["nonce", "at_hash", "c_hash"])
+def test_an_id_token_is_no_access_token(issuer: Signer, claim: str) -> None:
+    """Also where the audience of both is one client id (OpenID Connect Core 1.0, section 2)."""
+    tokens = checked_by(issuer, CLIENT)
+    plain: dict[str, Any] = {"aud": CLIENT, "header": {"typ": "JWT"}}
+    assert tokens.verify(issuer.mint(**plain))
+    for value in ("n-0S6_WzA2Mj", "", None, 7):
+        claims = issuer.claims(aud=CLIENT) | {claim: value}
+        id_token = issuer.mint(header={"typ": "JWT"}, payload=json.dumps(claims).encode())
+        refused("id_token", lambda token=id_token: tokens.verify(token))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("kind", ["ID", "id", "Refresh", "Offline", "Logout"])
+def test_keycloaks_other_tokens_are_no_access_tokens(check: Check, kind: str) -> None:
+    refused("wrong_typ", lambda: check(typ=kind))
+
+
+@pytest.mark.parametrize("kind", ["Bearer", "DPoP", "JWT"])
+def test_keycloaks_access_tokens_are_good(check: Check, kind: str) -> None:
+    assert check(typ=kind)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"header": {"typ": "JWT"}, "typ": "Bearer"},
+        {"header": {"typ": "at+jwt"}},
+        {"header": {"typ": "JWT"}, "token_use": "access"},
+    ],
+    ids=["Keycloak before 25", "RFC 9068", "Cognito"],
+)
+def test_a_token_that_says_it_is_an_access_token_may_have_a_nonce(
+    check: Check, changed: dict[str, Any]
+) -> None:
+    """Keycloak 25, upgrading guide: the nonce was in all tokens before."""
+    assert check(nonce="n", **changed)
+    refused("id_token", lambda: check(at_hash="h", **changed))
+
+
+def test_entras_access_tokens_with_a_nonce_in_the_header_are_good(check: Check) -> None:
+    """Not a claim: it has to do with how Microsoft Graph verifies its own tokens."""
+    assert check(header={"typ": "JWT", "nonce": "n"})
+
+
+@pytest.mark.parametrize(
+    ("type_", "good"),
+    [
+        ("at+jwt", True),
+        ("application/at+jwt", True),
+        ("AT+JWT", True),
+        ("JWT", False),
+        (None, False),
+    ],
+)
+def test_access_tokens_can_have_to_say_that_they_are(
+    issuer: Signer, type_: str | None, good: bool
+) -> None:
+    """`-c token_typ=at+jwt`: RFC 9068, section 4, "MUST verify that the typ header value is"."""
+    keys = Jwks(issuer.url, lambda url: issuer.document(urlsplit(url).path))
+    tokens = TokenVerifier(issuer.url, AUDIENCE, keys, at_jwt_only=True)
+    token = issuer.mint(header={"typ": type_})
+    if good:
+        assert tokens.verify(token)
+    else:
+        refused("wrong_typ", lambda: tokens.verify(token))
 
 
 @pytest.mark.parametrize(
@@ -545,7 +615,10 @@ HEADERS: Final = st.dictionaries(
     JSON | st.sampled_from(["ES256", ALTERED.key_id("ES256"), "JWT", "none"]),
 )
 CLAIMS: Final = st.dictionaries(
-    st.sampled_from(["iss", "aud", "sub", "exp", "nbf", "iat", "scope", "scp", "token_use"]), JSON
+    st.sampled_from(
+        ["iss", "aud", "sub", "exp", "nbf", "iat", "scope", "scp", "token_use", "typ", "nonce"]
+    ),
+    JSON,
 )
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 import pytest
 
 from mcp_tasks.environment import Auth
+from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server.caller import Caller, caller_of
 from mcp_tasks.server.http.api_gateway import from_api_gateway
@@ -90,6 +91,43 @@ def test_the_caller_is_whom_the_gateway_has_let_in(
 ) -> None:
     """One way to find out is never taken for another."""
     assert caller_of(context, auth) == caller
+
+
+STS: Final = "arn:aws:sts::111122223333:assumed-role"
+
+
+@pytest.mark.parametrize(
+    ("identity", "principal"),
+    [
+        ({"userArn": f"{STS}/deploy/alice"}, f"{STS}/deploy"),
+        ({"userArn": f"{STS}/deploy/botocore-session-1764000000"}, f"{STS}/deploy"),
+        ({"userArn": ALICE}, ALICE),
+        (
+            {"userArn": f"{STS}/pool/CognitoIdentityCredentials", "cognitoIdentityId": "eu:1"},
+            f"{STS}/pool|eu:1",
+        ),
+        (
+            {"userArn": "arn:aws:sts::111122223333:federated-user/alice"},
+            "arn:aws:sts::111122223333:federated-user/alice",
+        ),
+    ],
+    ids=["a session", "a restarted machine", "a user", "an identity pool's", "a federated user"],
+)
+def test_tasks_can_belong_to_a_role_whatever_its_session(
+    identity: dict[str, str], principal: str
+) -> None:
+    """`-c principal=role`. An identity of an identity pool has tasks of its own in any case."""
+    assert caller_of({"identity": identity}, "iam", "role") == Caller(principal)
+    session = "|".join(identity.values())
+    assert caller_of({"identity": identity}, "iam", "session") == Caller(session)
+
+
+def test_a_tokens_principal_is_not_shortened() -> None:
+    """An issuer names its subjects as it likes."""
+    named = {"principal": f"{STS}/deploy/alice", "scopes": ""}
+    assert caller_of({"authorizer": named}, "oauth", "role") == Caller(
+        named["principal"], frozenset()
+    )
 
 
 @pytest.mark.parametrize("auth", ["", "OAUTH", "None", "cognito"])
@@ -401,3 +439,23 @@ def test_a_task_keeps_the_scopes_that_its_tool_had(
     assert answer.status == 403
     assert set(answer.error["data"]["requiredScopes"]) == needed
     assert about_task(server, " ".join(needed), "tasks/get", REVISION, task_id).status == 200
+
+
+# IAM
+
+
+@pytest.mark.parametrize(
+    ("per", "statuses"), [("principal", [200, 200, 200]), ("role", [200, 200, 429])]
+)
+def test_another_session_of_a_role_brings_no_other_limits(
+    aws: Calls, catalogue: Catalogue, per: str, statuses: list[int]
+) -> None:
+    """`-c quota_per=role`: tasks belong to the session, and count with the role's."""
+    limits = Limits(max_open_tasks=2).to_json()
+    environment = {**ENVIRONMENT, "AUTH": "iam", "LIMITS": limits, "QUOTA_PER": per}
+    stack = Stack(aws, catalogue, environment)
+    callers = [f"{STS}/deploy/{session}" for session in ("one", "two", "three")]
+    answers = [stack.call("count", {"upto": 3}, user_arn=caller) for caller in callers]
+    assert [answer.status for answer in answers] == statuses
+    owners = {row["principal"]["S"] for row in stack.rows}
+    assert owners == set(callers[: statuses.count(200)])

@@ -11,14 +11,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ...environment import Auth
+from ...environment import Auth, Principal
 from ...protocol.headers import Headers
 from ..caller import caller_of
 from .event_stream import EVENT_STREAM_HEADERS, event
 from .messages import HttpRequest, HttpResponse
 
 
-def from_api_gateway(proxy_event: Mapping[str, Any], auth: Auth) -> HttpRequest:
+def from_api_gateway(
+    proxy_event: Mapping[str, Any], auth: Auth, principal: Principal = "session"
+) -> HttpRequest:
     """Read a proxy event (payload format 1.0)."""
     multi = proxy_event.get("multiValueHeaders") or {
         name: [value] for name, value in (proxy_event.get("headers") or {}).items()
@@ -28,7 +30,7 @@ def from_api_gateway(proxy_event: Mapping[str, Any], auth: Auth) -> HttpRequest:
     return HttpRequest(
         headers=Headers(multi),
         body=_decoded(body) if encoded else body.encode("utf-8", "replace"),
-        caller=caller_of(proxy_event.get("requestContext") or {}, auth),
+        caller=caller_of(proxy_event.get("requestContext") or {}, auth, principal),
     )
 
 
