@@ -12,14 +12,14 @@ unexport PYTHONDONTWRITEBYTECODE
 IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$(CURDIR)/.local/uv/bin:$$PATH"
 # The options of infra/options.py, which a test compares: those of AWS and of `make up`, those that `make up` takes as
 # arguments of its own, and those of AWS alone. docs/configuration.md describes them.
-OPTIONS = stack cell auth issuer audience scopes token_typ principal quota_per origins hosts max_tasks max_creations max_polls max_subscriptions max_calls max_body max_arguments max_depth max_ttl_days rate burst
+OPTIONS = stack cell auth issuer audience scopes token_typ principal quota_per origins hosts max_tasks max_creations max_polls max_subscriptions max_calls max_workers max_body max_arguments max_depth max_ttl_days rate burst
 UP_OPTIONS = tools streaming
-AWS_OPTIONS = url domain priority access_log alarms encryption
+AWS_OPTIONS = url domain priority access_log alarms encryption reserved
 context = $(foreach key,$(1),$(if $($(key)),-c '$(key)=$($(key))'))
 arguments = $(foreach key,$(1),$(if $($(key)),--$(key) '$($(key))'))
 CONTEXT = $(call context,$(OPTIONS) $(UP_OPTIONS) $(AWS_OPTIONS))
 
-.PHONY: help demo up down check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap deploy replay destroy add lock clean python
+.PHONY: help demo up down check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap preflight deploy replay destroy add lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -98,10 +98,14 @@ bootstrap: python ## Prepare the account and region of your credentials for the 
 	@$(LOCAL) prepare
 	@$(IN_ENV) cdk bootstrap
 
-deploy: python ## Deploy to the account of your credentials: auth=oauth|iam|none [option=value of docs/configuration.md]
+preflight: python ## What `make deploy` does first: synthesize, and see whether the account has what the stack reserves
 	@$(LOCAL) prepare
 	@$(IN_ENV) python -m infra.byte_code
-	@$(IN_ENV) cdk deploy --require-approval broadening $(CONTEXT)
+	@$(IN_ENV) cdk synth --quiet $(CONTEXT)
+	@$(IN_ENV) python -m operations.preflight
+
+deploy: preflight ## Deploy to the account of your credentials: auth=oauth|iam|none [option=value of docs/configuration.md]
+	@$(IN_ENV) cdk deploy --app cdk.out --require-approval broadening
 
 replay: python ## Hand on again what is in the dead-letter queues [stack=] [profile=local: of `make up`]
 	@$(LOCAL) prepare

@@ -66,7 +66,7 @@ class DeliverFunction(Construct):
             timeout=TIMEOUT,
         )
         mailboxes.grant(function, "dynamodb:Query", "dynamodb:BatchWriteItem")
-        self._read_queue(function, queue)
+        self._read_queue(function, queue, code.reserved.of("deliver"))
         code.encryption.allow_receiving(function)
 
     def _queues(self, code: FunctionCode) -> tuple[sqs.Queue, DeadLetterQueue]:
@@ -96,9 +96,13 @@ class DeliverFunction(Construct):
         )
         return queue, dead_letters
 
-    def _read_queue(self, function: lambda_.Function, queue: sqs.Queue) -> None:
+    def _read_queue(
+        self, function: lambda_.Function, queue: sqs.Queue, reserved: int | None
+    ) -> None:
         """Lambda developer guide, "Execution role permissions" for SQS. The CDK's event source
-        would allow more.
+        would allow more. Lambda hands on no more batches at once than there are instances: a batch
+        that finds none comes back only after its visibility timeout ("Configuring maximum
+        concurrency for Amazon SQS event sources").
         """
         allow(
             function,
@@ -110,4 +114,5 @@ class DeliverFunction(Construct):
             event_source_arn=queue.queue_arn,
             batch_size=BATCH_SIZE,
             report_batch_item_failures=True,
+            max_concurrency=reserved,
         )

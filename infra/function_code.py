@@ -13,9 +13,9 @@ from aws_cdk import aws_logs as logs_
 from constructs import Construct
 
 from .cdk_nag_findings import acknowledge
-from .deployment_profiles import Profile
 from .encryption import Encryption
 from .log_groups import log_group
+from .reserved_concurrency import ReservedConcurrency
 
 LOG_SETTINGS: Final = {"POWERTOOLS_LOGGER_LOG_EVENT": "false"}
 """An event holds arguments and answers."""
@@ -24,9 +24,9 @@ LOG_SETTINGS: Final = {"POWERTOOLS_LOGGER_LOG_EVENT": "false"}
 class FunctionCode:
     """The bundle that all functions run; each has its own handler, role and environment."""
 
-    def __init__(self, folder: Path, profile: Profile, encryption: Encryption) -> None:
+    def __init__(self, folder: Path, reserved: ReservedConcurrency, encryption: Encryption) -> None:
         self._code = lambda_.Code.from_asset(str(folder))
-        self._profile = profile
+        self.reserved = reserved
         self.encryption = encryption
 
     def function(
@@ -53,7 +53,7 @@ class FunctionCode:
             memory_size=memory_mb,
             role=_role(scope, logs),
             log_group=logs,
-            reserved_concurrent_executions=self._profile.reserved_concurrency,
+            reserved_concurrent_executions=self.reserved.of(handler),
             environment={**LOG_SETTINGS, "POWERTOOLS_SERVICE_NAME": handler, **environment},
             # Lambda gives the role a grant to decrypt it.
             environment_encryption=self.encryption.key,

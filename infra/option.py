@@ -1,4 +1,4 @@
-"""One option of a deployment: a row of the table in `infra/options.py`."""
+"""One option of a deployment: its name, what it takes and what it decides."""
 
 from __future__ import annotations
 
@@ -25,10 +25,16 @@ class Option:
     """The lowest and the highest value of a whole number."""
 
 
-def number(name: str, meaning: str, default: int, bounds: tuple[int, int], unit: str) -> Option:
-    """An option that is a whole number, with half of its default as the example."""
+def number(
+    name: str,
+    meaning: str,
+    default: int,
+    bounds: tuple[int, int],
+    unit: str,
+    example: int | None = None,
+) -> Option:
+    """An option that takes a whole number within bounds."""
     low, high = bounds
+    shown = max(low, default // 2) if example is None else example
     values = f"{low} to {high} {unit}"
-    return Option(
-        name, meaning, values, f"{name}={max(low, default // 2)}", str(default), bounds=bounds
-    )
+    return Option(name, meaning, values, f"{name}={shown}", str(default), bounds=bounds)

@@ -18,6 +18,7 @@ from .cdk_context import Context, refusal
 from .deployment_profiles import Profile, profile_of
 from .limits import Throttle, check_ttl, limits_of, max_ttl_of, throttle_of
 from .options import OPTIONS
+from .reserved_concurrency import ReservedConcurrency
 from .server_toml import ServerFile
 from .urls import PATH, url
 
@@ -44,6 +45,8 @@ class Settings:
     """The endpoint's URL, when it is neither at the domain nor at API Gateway's name for it."""
     limits: Limits
     max_ttl: timedelta
+    max_workers: int | None
+    """Instances of each tool's worker; None where they are not limited."""
     throttle: Throttle
     allowed_origins: tuple[str, ...]
     allowed_hosts: tuple[str, ...]
@@ -56,6 +59,19 @@ class Settings:
     """The ARN of the SNS topic that alarms notify."""
     encryption: str
     """`aws`, `customer`, or the ARN of a KMS key."""
+    reserved: bool
+    """Whether the stack's own functions have concurrency of their own."""
+
+    @property
+    def reserved_concurrency(self) -> ReservedConcurrency:
+        """Which functions have concurrency of their own, and how much."""
+        if self.profile.reserved_concurrency is not None:
+            return ReservedConcurrency(default=self.profile.reserved_concurrency)
+        return (
+            ReservedConcurrency.of_stack(self.throttle.rate)
+            if self.reserved
+            else ReservedConcurrency()
+        )
 
     @property
     def separate_subscriptions_api(self) -> bool:
@@ -86,6 +102,7 @@ class Settings:
             url=url(context, profile, "url", PATH + ENDPOINT),
             limits=limits_of(context),
             max_ttl=max_ttl_of(context),
+            max_workers=context.number("max_workers") or None,
             throttle=throttle_of(context),
             allowed_origins=(*profile.allowed_origins, *context.words("origins")),
             allowed_hosts=_hosts(context, profile, domain),
@@ -95,6 +112,7 @@ class Settings:
             access_log=context.text("access_log") == "on",
             alarms=context.text("alarms") or None,
             encryption=context.text("encryption"),
+            reserved=context.text("reserved") == "on",
         )
 
 

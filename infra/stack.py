@@ -37,11 +37,11 @@ class McpTasksStack(Stack):
     ) -> None:
         super().__init__(scope, settings.stack, description="Workflow-backed MCP server")
         encryption = Encryption(self, "Encryption", settings.encryption)
-        code = FunctionCode(bundle, settings.profile, encryption)
+        code = FunctionCode(bundle, settings.reserved_concurrency, encryption)
         tables = Tables.create(self, encryption)
         payloads = PayloadsBucket(self, "Payloads", encryption, settings.max_ttl)
         ask = AskFunction(self, "Ask", code, tables.tasks)
-        props = WorkflowProps(code, tables.tasks, payloads, ask)
+        props = WorkflowProps(code, tables.tasks, payloads, ask, settings.max_workers)
         workflows = ToolWorkflows(self, "Tools", props, catalogue, settings.cell)
         FinishFunction(self, "Finish", code, tables.tasks, payloads, workflows)
         SweepFunction(self, "Sweep", code, tables.tasks, payloads, workflows)

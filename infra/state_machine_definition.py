@@ -32,9 +32,10 @@ TRACE_EXPRESSION: Final = (
 )
 """The client's trace context. `$sift` has no result at all when nothing is left, which would be an
 error; `$merge` makes it an empty object."""
+THROTTLED: Final = "Lambda.TooManyRequestsException"
+"""The function has as many instances as it may have: the call never reached it."""
 TRANSIENT_ERRORS: Final = (
     "Lambda.ClientExecutionTimeoutException",
-    "Lambda.TooManyRequestsException",
     "Lambda.ServiceException",
     "Lambda.AWSLambdaException",
     "Lambda.SdkClientException",
@@ -53,6 +54,10 @@ RETRY: Final = {
     "JitterStrategy": "FULL",
 }
 """For up to five minutes."""
+MAX_THROTTLED_ATTEMPTS: Final = 8_000
+"""An execution's history has 25,000 events, and an attempt takes three (developer guide,
+"Quotas")."""
+MIN_THROTTLED_DELAY_SECONDS: Final = 60
 WILDCARDS: Final = frozenset({"States.ALL", "States.TaskFailed"})
 """Names that stand for all of the errors above (developer guide, "Error names")."""
 MAX_COMBINED_OUTPUT_BYTES: Final = 200_000
@@ -94,10 +99,11 @@ class Definition:
             raise ValueError(f"{file}: not an Amazon States Language object")
         placeholders = frozenset(_PLACEHOLDER.findall(source))
         _check_placeholders(file, placeholders, tool)
+        throttled_retry = _throttled_retry(tool.ttl)
         _set_timeout(file, definition, tool.ttl)
         language = definition.get("QueryLanguage", "JSONPath")
         for call in _calls(definition, language, MAX_COMBINED_OUTPUT_BYTES):
-            _complete(file, call)
+            _complete(file, call, throttled_retry)
         if own is None:
             definition["States"]["Run"]["TimeoutSeconds"] = math.ceil(tool.timeout.total_seconds())
         return cls(json.dumps(definition), placeholders)
@@ -159,16 +165,15 @@ def _called(state: dict[str, Any], jsonata: bool) -> tuple[str | None, dict[str,
     return function, event if isinstance(event, dict) else None
 
 
-def _complete(file: Path, call: _Call) -> None:
+def _complete(file: Path, call: _Call, throttled_retry: dict[str, Any]) -> None:
     """Add retries, the client's trace context, and how large the output may be.
 
     A state in JSONPath gets no trace context: a path that finds nothing ends the execution. An
     event that is one expression, or the state's input as it is, gets nothing at all.
     """
     asks = call.function == ASK
-    _add_retry(
-        call.state, (*TRANSIENT_ERRORS, *UNKNOWN_OUTCOME_ERRORS) if asks else TRANSIENT_ERRORS
-    )
+    errors = (*TRANSIENT_ERRORS, *UNKNOWN_OUTCOME_ERRORS) if asks else TRANSIENT_ERRORS
+    _add_retry(call.state, errors, throttled_retry)
     if asks and {"HeartbeatSeconds", "HeartbeatSecondsPath"} & set(call.state):
         raise ValueError(
             f"{file}: {call.name}: a state that asks cannot have HeartbeatSeconds: the server "
@@ -182,11 +187,30 @@ def _complete(file: Path, call: _Call) -> None:
         call.event.setdefault("max_output_bytes", call.max_output_bytes)
 
 
-def _add_retry(state: dict[str, Any], errors: Sequence[str]) -> None:
+def _throttled_retry(ttl: timedelta) -> dict[str, Any]:
+    """The retrier of calls that found no free instance: they wait for one, as long as the task
+    lives.
+
+    A call is repeated after half of the delay, on average. The delay grows with the `ttl`, so that
+    the attempts last for twice that time, and the half of them fits into the history.
+    """
+    delay = math.ceil(ttl.total_seconds() * 4 / MAX_THROTTLED_ATTEMPTS)
+    return {
+        "ErrorEquals": [THROTTLED],
+        **RETRY,
+        "MaxDelaySeconds": max(MIN_THROTTLED_DELAY_SECONDS, delay),
+        "MaxAttempts": MAX_THROTTLED_ATTEMPTS,
+    }
+
+
+def _add_retry(
+    state: dict[str, Any], errors: Sequence[str], throttled_retry: dict[str, Any]
+) -> None:
     """Retry a state for those of the errors that no retrier of its author names.
 
-    Step Functions uses the first retrier that names an error. An empty list is an author's way to
-    say that nothing is retried.
+    Step Functions uses the first retrier that names an error, so the one of calls that never
+    reached their function comes before an author's `States.ALL`. An empty list is an author's way
+    to say that nothing is retried.
     """
     own = state.get("Retry")
     if own is None:
@@ -198,6 +222,8 @@ def _add_retry(state: dict[str, Any], errors: Sequence[str]) -> None:
     missing = [error for error in errors if error not in named]
     if missing and not named & WILDCARDS:
         own.append({"ErrorEquals": missing, **RETRY})
+    if THROTTLED not in named:
+        own.insert(0, dict(throttled_retry))
 
 
 def _check_placeholders(file: Path, placeholders: frozenset[str], tool: Tool) -> None:
@@ -205,6 +231,8 @@ def _check_placeholders(file: Path, placeholders: frozenset[str], tool: Tool) ->
     if unknown:
         names = ", ".join(f"${{{name}}}" for name in sorted(unknown))
         raise ValueError(f"{file}: {names}: only ${{{WORKER}}} and ${{{ASK}}} are known")
+    if tool.max_concurrency is not None and WORKER not in placeholders:
+        raise ValueError(f"{file}: max_concurrency limits ${{{WORKER}}}, which no state calls")
     if WORKER in placeholders and isinstance(tool, WorkflowTool) and not tool.steps:
         raise ValueError(f"{file}: ${{{WORKER}}} runs steps, and {tool.name} declares none")
 

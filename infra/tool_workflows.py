@@ -26,6 +26,7 @@ from .cdk_nag_findings import acknowledge
 from .function_code import FunctionCode
 from .grants import allow_declared, role_of
 from .payloads_bucket import PayloadsBucket
+from .reserved_concurrency import reserve
 from .state_machine_definition import ASK, WORKER, Definition, worker_timeout
 from .tables import TasksTable
 
@@ -38,6 +39,8 @@ class WorkflowProps:
     table: TasksTable
     payloads: PayloadsBucket
     ask: AskFunction
+    max_workers: int | None
+    """Instances of a worker whose tool says nothing else."""
 
 
 class ToolWorkflows(Construct):
@@ -167,6 +170,9 @@ class ToolWorkflow(Construct):
             timeout=Duration.seconds(worker_timeout(tool)),
             memory_mb=tool.memory_mb,
         )
+        instances = tool.max_concurrency or props.max_workers
+        if instances is not None:
+            reserve(worker, instances)
         props.table.grant(worker, "dynamodb:UpdateItem")
         props.payloads.allow(worker, ["s3:GetObject", "s3:PutObject"], f"{tool.name}/")
         allow_declared(role_of(worker), tool.name, tool.permissions)

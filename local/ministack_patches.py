@@ -29,6 +29,8 @@ What state machines see of functions:
 
 - MiniStack gives all exceptions of functions one error name. On AWS, Retry and Catch match the name
   of the exception's class.
+- MiniStack gives a call that finds no free instance no error name of its own. On AWS, Retry knows
+  it as Lambda.TooManyRequestsException.
 - MiniStack ignores that a function has failed which a state calls with a task token: the state
   would wait for ever. On AWS the state fails, and its retry passes another token.
 """
@@ -73,6 +75,8 @@ _passed_token: ContextVar[str | None] = ContextVar("_passed_token", default=None
 """The task token of the state that calls a function, or waits for the token."""
 _raised: ContextVar[list[str] | None] = ContextVar("_raised", default=None)
 """The class names of the exceptions that the function of the current state has raised."""
+THROTTLED = "Lambda.TooManyRequestsException"
+"""The error of a call that found as many instances running as the function may have."""
 _state_machines: dict[str, str] = {}
 """The ARN of each task token's state machine. Used tokens stay in it."""
 
@@ -129,6 +133,8 @@ def call_lambda(function: Any, event: Any) -> Any:
     try:
         return _call_lambda(function, event)
     except stepfunctions._ExecutionError as error:
+        if '"__type": "TooManyRequestsException"' in error.cause:
+            error = stepfunctions._ExecutionError(THROTTLED, error.cause)
         if raised:
             payload = json.loads(error.cause) | {"errorType": raised[-1]}
             error = stepfunctions._ExecutionError(raised[-1], json.dumps(payload))

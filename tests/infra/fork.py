@@ -12,6 +12,7 @@ from mcp_tasks import TaskContext, tool
 @tool(
     name="count.words",
     task="optional",
+    max_concurrency=2,
     memory_mb=1536,
     permissions=[{"actions": ["s3:GetObject"], "resources": ["arn:aws:s3:::texts/*"]}],
 )

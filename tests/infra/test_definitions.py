@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -354,12 +355,14 @@ def _parallel(*branches: dict[str, Any]) -> dict[str, Any]:
 
 TRANSIENT: Final = {
     "Lambda.ClientExecutionTimeoutException",
-    "Lambda.TooManyRequestsException",
     "Lambda.ServiceException",
     "Lambda.AWSLambdaException",
     "Lambda.SdkClientException",
     TRANSIENT_ERROR,
 }
+THROTTLED: Final = "Lambda.TooManyRequestsException"
+MAX_HISTORY_EVENTS: Final = 25_000
+EVENTS_PER_ATTEMPT: Final = 3
 ASKED: Final = {"Lambda.Unknown", "Sandbox.Timedout"}
 
 
@@ -382,7 +385,8 @@ def test_a_call_that_lambda_did_not_take_is_repeated(
     """Step Functions developer guide, "Handle transient Lambda service exceptions"."""
     deployed = _deployed(tmp_path, _machine(_map(_machine(state)) if nested else state))
     ((_, found),) = _tasks(deployed)
-    (retry,) = found["Retry"]
+    throttled, retry = found["Retry"]
+    assert throttled["ErrorEquals"] == [THROTTLED]
     assert set(retry["ErrorEquals"]) - ASKED == TRANSIENT, "and no error of the tool's own"
     assert retry["JitterStrategy"] == "FULL"
     assert 3 <= retry["MaxAttempts"] <= 20
@@ -395,7 +399,7 @@ def test_only_what_may_be_done_twice_is_repeated_when_its_function_was_lost(
 ) -> None:
     """A worker that was killed, or ran over its time, may have done half of what its tool does."""
     ((_, found),) = _tasks(_deployed(tmp_path, _machine(state, **LANGUAGE)))
-    (retry,) = found["Retry"]
+    _, retry = found["Retry"]
     assert set(retry["ErrorEquals"]) & ASKED == lost
 
 
@@ -422,9 +426,9 @@ def test_what_an_author_s_retries_leave_out_is_added_behind_them(
 ) -> None:
     """Else a step whose author thought of one error would end at a throttle of S3."""
     deployed = _deployed(tmp_path, _machine({**WORKER, "Retry": own}, **LANGUAGE))
-    state = deployed["States"]["S"]
-    assert state["Retry"][: len(own)] == own
-    (added,) = state["Retry"][len(own) :]
+    _, *retries = deployed["States"]["S"]["Retry"]
+    assert retries[: len(own)] == own
+    (added,) = retries[len(own) :]
     named = {error for retrier in own for error in retrier["ErrorEquals"]}
     assert set(added["ErrorEquals"]) == TRANSIENT - named
 
@@ -444,13 +448,74 @@ def test_retries_that_say_all_are_kept_as_they_are(
 ) -> None:
     """Amazon States Language, "Retrying after error": States.ALL has to be the last."""
     deployed = _deployed(tmp_path, _machine({**WORKER, "Retry": own}, **LANGUAGE))
-    assert deployed["States"]["S"]["Retry"] == own
+    retries = deployed["States"]["S"]["Retry"]
+    assert [retry for retry in retries if retry["ErrorEquals"] != [THROTTLED]] == own
+
+
+# calls that find no free instance
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        None,
+        [{"ErrorEquals": ["Mine"]}],
+        [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 2}],
+        [{"ErrorEquals": ["States.TaskFailed"], "MaxAttempts": 0}],
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("state", [WORKER, INVOKE, ASK], ids=["direct", "invoke", "ask"])
+def test_a_call_that_found_no_instance_is_repeated_before_an_author_s_retries_count(
+    tmp_path: Path, state: dict[str, Any], own: list[dict[str, Any]] | None
+) -> None:
+    """It has not run: a tool at its `max_concurrency` does not use up the author's attempts."""
+    given = state if own is None else {**state, "Retry": own}
+    found = _deployed(tmp_path, _machine(given, **LANGUAGE))["States"]["S"]
+    retry = _matching(found, THROTTLED)
+    assert retry is not None
+    assert retry["ErrorEquals"] == [THROTTLED]
+
+
+@pytest.mark.parametrize("own", [[], [{"ErrorEquals": [THROTTLED], "MaxAttempts": 1}]], ids=str)
+def test_an_author_may_let_a_task_fail_that_finds_no_instance(
+    tmp_path: Path, own: list[dict[str, Any]]
+) -> None:
+    found = _deployed(tmp_path, _machine({**WORKER, "Retry": own}, **LANGUAGE))["States"]["S"]
+    assert [r for r in found["Retry"] if THROTTLED in r["ErrorEquals"]] == own
+
+
+@pytest.mark.parametrize("days", [1 / 24, 1, 30, 365])
+def test_a_task_waits_for_an_instance_as_long_as_it_lives(days: float) -> None:
+    """Amazon States Language, "Retrying after error", with full jitter. Its history has room."""
+    ttl = timedelta(days=days)
+    run = json.loads(Definition.of(_function(ttl=ttl)).text)["States"]["Run"]
+    retry = _matching(run, THROTTLED)
+    assert retry is not None
+    chance = random.Random(1)
+    for _ in range(20):
+        waited, attempts = 0.0, 0
+        while waited < ttl.total_seconds():
+            delay = retry["IntervalSeconds"] * retry["BackoffRate"] ** min(attempts, 30)
+            waited += chance.uniform(0, min(delay, retry["MaxDelaySeconds"]))
+            attempts += 1
+        assert attempts < retry["MaxAttempts"]
+        assert attempts * EVENTS_PER_ATTEMPT < MAX_HISTORY_EVENTS * 0.6
+    assert retry["MaxDelaySeconds"] <= ttl.total_seconds() / 30
+
+
+def test_a_limit_of_a_worker_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    flow = _workflow(
+        tmp_path, json.dumps(_machine({"Type": "Pass", "End": True})), max_concurrency=2
+    )
+    with pytest.raises(ValueError, match=r"max_concurrency limits .*worker.*, which no state"):
+        Definition.of(flow)
 
 
 def test_every_call_of_a_deployment_is_repeated(on_aws: Assembly, fork: Assembly) -> None:
     for path, machine in _machines(on_aws, fork):
         for name, state in _tasks(json.loads(machine["DefinitionString"])):
-            missing = {error for error in TRANSIENT if not _matching(state, error)}
+            missing = {error for error in TRANSIENT | {THROTTLED} if not _matching(state, error)}
             assert not missing, f"{path}: {name}"
 
 

@@ -84,6 +84,7 @@ def test_deliver_says_which_events_failed(on_aws: Assembly) -> None:
         "EventSourceArn": "<Deliver/Queue.Arn>",
         "BatchSize": 10,
         "FunctionResponseTypes": ["ReportBatchItemFailures"],
+        "ScalingConfig": {"MaximumConcurrency": 20},
     }
 
 

@@ -45,6 +45,7 @@ def test_a_deployment_that_only_says_who_may_call_goes_to_aws() -> None:
         url=None,
         limits=Limits(),
         max_ttl=timedelta(days=30),
+        max_workers=None,
         throttle=Throttle(rate=500, burst=1000),
         allowed_origins=(),
         allowed_hosts=(),
@@ -54,6 +55,7 @@ def test_a_deployment_that_only_says_who_may_call_goes_to_aws() -> None:
         access_log=False,
         alarms=None,
         encryption="aws",
+        reserved=True,
     )
 
 
@@ -148,7 +150,9 @@ def test_the_example_of_an_option_is_taken(option: Option) -> None:
 
 
 def _made(*arguments: str, **environment: str) -> list[str]:
-    """What `make` would run for its target, without what it needs for that."""
+    """What `make` would run for its target, without what it needs for that. What is deployed is
+    what was synthesized.
+    """
     command = ["make", "--dry-run", "--no-print-directory", *arguments]
     run = subprocess.run(
         command,
@@ -158,7 +162,8 @@ def _made(*arguments: str, **environment: str) -> list[str]:
         text=True,
         check=True,
     )
-    return shlex.split(run.stdout.splitlines()[-1])
+    lines = run.stdout.splitlines()
+    return shlex.split(next((line for line in lines if "cdk synth" in line), lines[-1]))
 
 
 def _context(words: list[str]) -> list[str]:
@@ -170,6 +175,17 @@ def test_make_passes_options_on_as_they_are() -> None:
     given = ["auth=oauth", "issuer=https://x.example", "audience=x", "scopes=a b", "max_tasks=5"]
     given += ["tools=my tools", "streaming=true"]
     assert _context(_made("deploy", *given)) == given
+
+
+def test_make_deploys_what_it_has_synthesized_and_checked() -> None:
+    """`operations/preflight.py` reads the template that `cdk deploy` then takes."""
+    command = ["make", "--dry-run", "--no-print-directory", "deploy", "auth=none"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    *_, synth, check, deploy = run.stdout.splitlines()
+    assert "cdk synth --quiet" in synth
+    assert "-c 'auth=none'" in synth
+    assert check.endswith("python -m operations.preflight")
+    assert deploy.endswith("cdk deploy --app cdk.out --require-approval broadening")
 
 
 def test_make_up_takes_options_as_make_deploy_does() -> None:
@@ -205,6 +221,7 @@ def test_every_limit_can_be_chosen() -> None:
     settings = _settings(**context, max_ttl_days="8", rate="9", burst="10")
     assert settings.limits == Limits(1, 2, 3, 4, 5, 5000, 6000, 70)
     assert settings.max_ttl == timedelta(days=8)
+    assert _settings(max_workers="9").max_workers == 9
     assert settings.throttle == Throttle(rate=9, burst=10)
 
 
@@ -248,6 +265,8 @@ def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: 
         ("max_polls", "1001", "0 to 1000 polls a second"),
         ("max_subscriptions", "101", "0 to 100 open subscriptions"),
         ("max_calls", "1001", "0 to 1000 calls of one caller"),
+        ("max_workers", "-1", "0 to 10000 instances of each tool's worker"),
+        ("reserved", "yes", "on or off"),
         ("max_body", "1023", "1024 to 5242880 bytes of a body; Lambda takes 6 MB"),
         ("max_body", "5242881", "1024 to 5242880 bytes of a body; Lambda takes 6 MB"),
         ("max_arguments", "5242881", "1024 to 5242880 bytes of arguments, which a body has to"),

@@ -14,7 +14,8 @@ ABSENT = "absent"
 
 DIFFERENCES = {
     # One process per instance: a first burst of calls would start dozens, which takes seconds.
-    ("AWS::Lambda::Function", "ReservedConcurrentExecutions"): {(ABSENT, 10)},
+    ("AWS::Lambda::Function", "ReservedConcurrentExecutions"): {(ABSENT, 10), (20, 10), (3, 10)},
+    ("AWS::Lambda::EventSourceMapping", "ScalingConfig.MaximumConcurrency"): {(20, 10)},
     # Pages of this machine may call a server that only this machine can reach.
     ("AWS::Lambda::Function", "Environment.Variables.ALLOWED_ORIGINS"): {
         ("", "http://localhost:* http://127.0.0.1:*")
@@ -80,7 +81,9 @@ def test_the_profiles_differ_only_in_fields_that_are_accounted_for() -> None:
     in_the_template = {"reserved_concurrency", "allowed_origins", "allowed_hosts", "auth"}
     outside_of_it = {"name", "target", "checked", "loopback"}
     assert differing == in_the_template | outside_of_it
-    assert len(DIFFERENCES) == len(in_the_template) + len(["who may call is there twice"])
+    assert len(DIFFERENCES) == len(in_the_template) + len(
+        ["who may call is there twice", "concurrency is there twice"]
+    )
 
 
 def test_the_emulator_s_functions_share_their_limits_with_aws(

@@ -62,6 +62,7 @@ def tool(
     poll_every: timedelta = timedelta(seconds=2),
     timeout: timedelta = timedelta(minutes=1),
     memory_mb: int = 512,
+    max_concurrency: int | None = None,
     permissions: Sequence[Mapping[str, Any]] = (),
     scopes: Sequence[str] = (),
 ) -> Callable[[Function], Function]: ...
@@ -82,6 +83,7 @@ def tool(
     poll_every: timedelta = timedelta(seconds=2),
     timeout: timedelta = timedelta(minutes=1),
     memory_mb: int = 512,
+    max_concurrency: int | None = None,
     permissions: Sequence[Mapping[str, Any]] = (),
     scopes: Sequence[str] = (),
 ) -> Function | Callable[[Function], Function]:
@@ -109,6 +111,9 @@ def tool(
         ttl: how long a task and its result are kept, from its creation.
         poll_every: how often clients should poll a task, `pollIntervalMs`.
         timeout: how long one run of a task may take, at most 15 minutes.
+        max_concurrency: how many tasks of the tool run its function at the same time, of all
+            callers together; others wait. It is taken from the account's concurrency for Lambda.
+            Without it, the deployment's `max_workers` counts.
         permissions: IAM policy statements for the role of the tool's function, besides what it
             needs to run tasks: `{"actions": ["s3:GetObject"], "resources": ["arn:..."]}`.
         scopes: the scopes that an access token needs for calling the tool (`-c auth=oauth`). A
@@ -140,6 +145,7 @@ def tool(
             arguments_parameter=arguments_parameter,
             timeout=timeout,
             memory_mb=memory_mb,
+            max_concurrency=max_concurrency,
         )
         return attach(target, declaration)
 

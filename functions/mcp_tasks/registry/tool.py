@@ -60,6 +60,8 @@ class Tool:
     timeout: timedelta
     """Of one run of the function, or of one step."""
     memory_mb: int
+    max_concurrency: int | None
+    """How many instances of the tool's worker may run; None for the deployment's `max_workers`."""
     permissions: Sequence[Mapping[str, Any]]
     scopes: Sequence[str]
 
@@ -89,8 +91,20 @@ class Tool:
                 f"{self.name}: ask_first is for tools that become tasks; within a request a "
                 "function may ask at any time"
             )
+        self._check_max_concurrency()
         self._check_ask_first()
         self.mirrored  # noqa: B018  Raises ValueError for annotations that clients would refuse.
+
+    def _check_max_concurrency(self) -> None:
+        if self.max_concurrency is None:
+            return
+        if self.max_concurrency < 1:
+            raise ValueError(f"{self.name}: max_concurrency is at least 1")
+        if self.task_support == "forbidden":
+            raise ValueError(
+                f"{self.name}: max_concurrency limits the worker of a tool that runs as a task; "
+                "calls within requests are limited for each caller (-c max_calls)"
+            )
 
     def _check_ask_first(self) -> None:
         if self._first_step is None:

@@ -63,10 +63,10 @@ class WorkflowTool(Tool):
                 f"{self.name}: {arn!r} is not the ARN of a state machine; versions and aliases "
                 "cannot be tools"
             )
-        if self.steps or self.state_permissions:
+        if self.steps or self.state_permissions or self.max_concurrency is not None:
             raise ValueError(
                 f"{self.name}: a state machine that exists already takes neither steps nor "
-                "state_permissions"
+                "state_permissions nor max_concurrency"
             )
         if self.ask_first is not None:
             raise ValueError(
@@ -94,6 +94,7 @@ def workflow_tool(
     poll_every: timedelta = timedelta(seconds=2),
     timeout: timedelta = timedelta(minutes=1),
     memory_mb: int = 512,
+    max_concurrency: int | None = None,
     permissions: Sequence[Mapping[str, Any]] = (),
     scopes: Sequence[str] = (),
 ) -> WorkflowTool:
@@ -116,6 +117,7 @@ def workflow_tool(
         state_permissions: IAM policy statements for the state machine, when its states call AWS
             services beyond `${worker}` and `${ask}`.
         timeout: how long one step may take, at most 15 minutes.
+        max_concurrency: how many steps run at the same time, of all tasks together; others wait.
         scopes: as for `tool`.
 
     Raises TypeError or ValueError when the declaration cannot be deployed.
@@ -141,6 +143,7 @@ def workflow_tool(
         state_permissions=state_permissions,
         timeout=timeout,
         memory_mb=memory_mb,
+        max_concurrency=max_concurrency,
     )
 
 

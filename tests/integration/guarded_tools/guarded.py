@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 
 from pydantic import BaseModel
@@ -63,3 +64,10 @@ def publish_report(task: TaskContext) -> str:
 def whoever(task: TaskContext) -> str:
     """Ask within the request."""
     return task.ask("What is your name?", Answer).name
+
+
+@tool(task="required", poll_every=QUICK)
+def linger(seconds: float) -> str:
+    """Run for a while, whatever becomes of the task."""
+    time.sleep(seconds)
+    return "done"

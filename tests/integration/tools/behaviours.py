@@ -63,6 +63,14 @@ def over_time() -> str:
     return "late"
 
 
+@tool(task="required", poll_every=QUICK, max_concurrency=1)
+def one_at_a_time(seconds: float) -> list[float]:
+    """Return when the run began and when it ended. No two runs overlap."""
+    began = time.time()
+    time.sleep(seconds)
+    return [began, time.time()]
+
+
 @tool(task="required", poll_every=QUICK, ttl=timedelta(seconds=2))
 def short_lived() -> str:
     """A task that expires soon."""

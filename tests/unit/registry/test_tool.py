@@ -178,3 +178,27 @@ def test_ask_first_takes_no_more_than_the_tool() -> None:
         declared(add, task="required", ask_first=ask)
     with pytest.raises(TypeError, match="annotation"):
         declared(add, task="required", ask_first=untyped)
+
+
+# how many instances of its worker
+
+
+def test_a_tool_may_limit_its_worker() -> None:
+    assert declared(order, input_schema=WRITTEN, task="optional").max_concurrency is None
+    limited = declared(order, input_schema=WRITTEN, task="optional", max_concurrency=3)
+    assert limited.max_concurrency == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"task": "required", "max_concurrency": 0}, "at least 1"),
+        ({"max_concurrency": 3}, "limits the worker of a tool that runs as a task.*max_calls"),
+    ],
+    ids=str,
+)
+def test_a_limit_without_a_worker_or_an_instance_is_refused(
+    options: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(ValueError, match=f"order: max_concurrency.*{says}"):
+        declared(order, input_schema=WRITTEN, **options)

@@ -73,6 +73,7 @@ def test_a_step_converts_its_input_and_its_output() -> None:
         ({"definition": HERE.with_name("nowhere.json")}, "there is no file .*nowhere.json"),
         ({"definition": HERE.parent}, "there is no file"),
         ({"definition": None, "state_machine_arn": ARN, "steps": [step]}, "takes neither steps"),
+        ({"definition": None, "state_machine_arn": ARN, "max_concurrency": 2}, "max_concurrency"),
         ({"description": ""}, "docstring"),
         ({"name": "a b"}, "A-Z"),
         ({"definition": None, "state_machine_arn": "own"}, "ARN"),

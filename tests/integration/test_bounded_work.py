@@ -1,0 +1,50 @@
+"""How much one caller, and all callers of one tool, may have running."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+from itertools import pairwise
+from typing import Any
+
+from local.deployment import LocalStack
+from mcp_tasks.limits import Limits
+from tests.integration.support.client import Client
+from tests.integration.support.issuer import Issuer
+from tests.integration.support.stacks import SCOPE
+
+
+def test_who_creates_and_cancels_in_turn_starts_no_more_than_its_quota(
+    guarded: LocalStack, issuer: Issuer
+) -> None:
+    """StopExecution stops no function: each of them may still run."""
+    client = Client(guarded.url, token=issuer.mint(scope=SCOPE, sub="impatient"))
+    limits = Limits()
+    assert limits.max_open_tasks < limits.creations_per_minute
+    for _ in range(limits.max_open_tasks):
+        client.cancel(client.start("linger", seconds=0.5))
+    refused = client.call("linger", seconds=0.5)
+    assert refused.status == HTTPStatus.TOO_MANY_REQUESTS
+    assert refused.headers["retry-after"] == "2"
+    assert f"{limits.max_open_tasks} tasks" in refused.error["message"]
+
+
+def test_tasks_of_a_tool_that_runs_one_at_a_time_wait_for_each_other(
+    client: Client, aws: Callable[[str], Any]
+) -> None:
+    """`max_concurrency`: a state that finds no free instance tries again.
+
+    MiniStack's CloudFormation leaves a function's reserved concurrency out. The template has it
+    (tests/infra/test_reserved_concurrency.py).
+    """
+    pages = aws("lambda").get_paginator("list_functions").paginate()
+    functions = (function for page in pages for function in page["Functions"])
+    (worker,) = (f for f in functions if f["Description"] == "Runs the tool one_at_a_time")
+    aws("lambda").put_function_concurrency(
+        FunctionName=worker["FunctionName"], ReservedConcurrentExecutions=1
+    )
+    tasks = [client.start("one_at_a_time", seconds=1) for _ in range(3)]
+    ended = [client.end(task_id) for task_id in tasks]
+    assert [task["status"] for task in ended] == ["completed"] * 3
+    runs = sorted(task["result"]["structuredContent"] for task in ended)
+    assert all(earlier[1] <= later[0] for earlier, later in pairwise(runs)), runs
