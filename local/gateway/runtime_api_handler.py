@@ -17,6 +17,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any, Final
 
 from local.http_server import Body, Server
+from local.web_pages import refusal
 
 from .invocation import FunctionError, Prelude
 
@@ -54,6 +55,15 @@ class RuntimeRequestHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: RuntimeApiServer
+
+    def parse_request(self) -> bool:
+        """Read a request's head. A web page's request is refused: it may forge a response."""
+        if not super().parse_request():
+            return False
+        reason = refusal(self.headers.items())
+        if reason:
+            self.send_error(HTTPStatus.FORBIDDEN, reason)
+        return reason is None
 
     def do_GET(self) -> None:
         """Give the runtime its next event."""

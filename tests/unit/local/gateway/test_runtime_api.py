@@ -145,3 +145,38 @@ def test_an_instance_gets_no_event_before_its_response_has_ended(
     api.close()
     with pytest.raises(FunctionError, match=r"Runtime\.ExitError"):
         taken.prelude()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example", "Content-Type": "text/plain"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Host": "evil.example"},
+    ],
+)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "invocation/next"),
+        ("POST", "invocation/{}/response"),
+        ("POST", "invocation/{}/error"),
+        ("POST", "init/error"),
+        ("OPTIONS", "invocation/next"),
+    ],
+)
+def test_a_web_page_is_refused(
+    api: RuntimeApi, runtime: HTTPConnection, headers: dict[str, str], method: str, path: str
+) -> None:
+    """It could take the function's events and forge its responses."""
+    taken = take(api, runtime)
+    page = HTTPConnection(api.address, timeout=5)
+    page.request(method, f"{API_PATH}/{path.format(taken.request_id)}", b"{}", headers)
+    response = page.getresponse()
+    assert response.status == 403
+    assert "invocation" not in response.read().decode()
+    assert response.getheader("Access-Control-Allow-Origin") is None
+    page.close()
+    assert post(runtime, f"invocation/{taken.request_id}/response", STREAMED, PRELUDE) == 202
+    assert body_of(taken) == b""
