@@ -55,7 +55,8 @@ LOCAL: Final = Profile(
     name="local",
     # The emulator runs every Python function in its own interpreter, on this machine.
     target=Target(python=(sys.version_info[0], sys.version_info[1]), architecture=None),
-    # The emulator listens on 127.0.0.1: who can call it can do everything else here, too.
+    # The emulator listens on 127.0.0.1 and refuses web pages: a program that can call it can do
+    # everything else here, too.
     auth="none",
     loopback=True,
     # Pages of this machine: nobody else can reach a server that listens on 127.0.0.1.

@@ -5,6 +5,7 @@ up [--tools F] [--port N]  deploy the stack to an emulator, and leave the emulat
    [--streaming true]      start the gateway that streams, too
    [-c KEY=VALUE ...]      with options of `infra/app.py`
 down                       stop the emulator and the gateway
+environment                print the variables that make AWS's tools call what `up` started
 demo [--ask]               deploy to an emulator of its own, run the demo's checks, stop it
 """
 
@@ -73,6 +74,17 @@ def down() -> int:
     return 0
 
 
+def environment() -> int:
+    """Print shell commands that set the emulator's URL and its keys, which are random."""
+    running = emulator.find("up")
+    if running is None:
+        return fail("nothing is running; `make up` starts the stack")
+    say("unset AWS_PROFILE AWS_SESSION_TOKEN")
+    for name, value in running.environment.items():
+        say(f"export {name}={value}")
+    return 0
+
+
 def demo(arguments: list[str]) -> int:
     """Run the demo against an emulator of its own; returns the demo's exit code.
 
@@ -117,6 +129,7 @@ def main() -> int:
     up_parser.add_argument("--streaming", choices=["true", "false"], default="false")
     up_parser.add_argument("-c", dest="context", type=_option, action="append", default=[])
     commands.add_parser("down")
+    commands.add_parser("environment")
     demo_parser = commands.add_parser("demo")
     demo_parser.add_argument("--ask", action="store_true", help="answer the questions yourself")
     options = parser.parse_args()
@@ -130,6 +143,8 @@ def main() -> int:
                 return up(options.tools.resolve(), options.port, streaming, dict(options.context))
             case "down":
                 return down()
+            case "environment":
+                return environment()
             case _:
                 return demo(["--ask"] if options.ask else [])
     except CommandError as error:

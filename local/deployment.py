@@ -69,7 +69,7 @@ def deploy(
     name = name or stack_name()
     folder = _folder(emulator, name)
     folder.mkdir(parents=True, exist_ok=True)
-    environment = {**tool_environment(), **emulator.environment}
+    environment = _environment(emulator)
     outputs, assembly = folder / "outputs.json", folder / "cdk.out"
     api_id = hashlib.sha256(name.encode()).hexdigest()[:8]
     options = {"profile": "local", "tools": str(tools), "stack": name}
@@ -91,6 +91,12 @@ def deploy(
             remedy="`make down` and try again.",
         )
     return find(emulator, name)
+
+
+def _environment(emulator: Emulator) -> dict[str, str]:
+    """The CDK's environment: nothing of the caller's AWS account, such as a session token."""
+    inherited = {k: v for k, v in tool_environment().items() if not k.startswith("AWS_")}
+    return {**inherited, **emulator.environment}
 
 
 def _synthesize(assembly: Path, options: dict[str, str], environment: dict[str, str]) -> None:
@@ -121,7 +127,7 @@ def _bootstrap(emulator: Emulator) -> None:
             return
         run(
             ["cdk", "bootstrap", f"aws://{ACCOUNT}/{REGION}"],
-            env={**tool_environment(), **emulator.environment},
+            env=_environment(emulator),
             cwd=done.parent,  # not the root: its cdk.json would make `bootstrap` synthesize the app
             remedy="The CDK could not prepare the emulator; `make down` and try again.",
         )

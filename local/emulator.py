@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -15,14 +16,16 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import IO, cast
 
 from .console import CommandError
-from .environment import EMULATOR_VENV, STATE
+from .environment import EMULATOR_VENV, ROOT, STATE
 from .processes import runs
 
-PROGRAM = Path(__file__).with_name("ministack_patches.py")
+MODULE = "ministack_patches"
+HEALTH_PATH = "/_ministack/health"
 START_SECONDS = 60
 STOP_SECONDS = 10
 _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
@@ -33,12 +36,30 @@ REGION = "us-east-1"
 
 
 @dataclass(frozen=True, slots=True)
+class Keys:
+    """The root user's keys on one emulator: they may do everything."""
+
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+
+    @classmethod
+    def random(cls) -> Keys:
+        """Keys that nobody can guess."""
+        return cls(f"AKIA{secrets.token_hex(8).upper()}", secrets.token_urlsafe(30))
+
+
+@dataclass(frozen=True, slots=True)
 class Emulator:
-    """A running emulator. Its state file and its log are in `.local/<name>/`."""
+    """A running emulator.
+
+    Its state file, which holds the keys and only its owner may read, and its log are in
+    `.local/<name>/`.
+    """
 
     name: str
     pid: int
     port: int
+    keys: Keys = field(default_factory=Keys.random, repr=False)
 
     @property
     def url(self) -> str:
@@ -50,8 +71,8 @@ class Emulator:
         """The variables that make AWS's tools and SDKs call the emulator and no AWS account."""
         return {
             "AWS_ENDPOINT_URL": self.url,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_ACCESS_KEY_ID": self.keys.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": self.keys.secret_access_key,
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
         }
@@ -100,9 +121,10 @@ def start(name: str, port: int | None = None) -> Emulator:
     temporary = _temporary(name)
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
-    process = _start_process(folder, log, _process_environment(port, temporary))
-    emulator = Emulator(name, process.pid, port)
-    _state_file(name).write_text(json.dumps({"pid": process.pid, "port": port}))
+    keys = Keys.random()
+    process = _start_process(folder, log, _process_environment(port, temporary), keys)
+    emulator = Emulator(name, process.pid, port, keys)
+    _write_state(emulator)
     deadline = time.monotonic() + START_SECONDS
     while not _is_healthy(port):
         if process.poll() is not None or time.monotonic() > deadline:
@@ -123,19 +145,20 @@ def _process_environment(port: int, temporary: Path) -> dict[str, str]:
         "GATEWAY_PORT": str(port),
         "BIND_HOST": "127.0.0.1",
         "IOT_MTLS_ENABLED": "0",
-        # Check permissions: a function may do what its role allows. The emulator's own
-        # credentials are the root user's.
+        # Check signatures and permissions: a function may do what its role allows.
         "AUTH": "true",
+        "PYTHONPATH": str(ROOT),
         "PATH": f"{EMULATOR_VENV / 'bin'}{os.pathsep}{os.environ['PATH']}",
     }
 
 
-def _start_process(folder: Path, log: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start_process(
+    folder: Path, log: Path, environment: dict[str, str], keys: Keys
+) -> subprocess.Popen[bytes]:
     with log.open("wb") as output:
         process = subprocess.Popen(
-            # -P: without it, MiniStack would import modules of local/ that are named like its own.
-            [EMULATOR_VENV / "bin" / "python", "-P", PROGRAM],
-            stdin=subprocess.DEVNULL,
+            [EMULATOR_VENV / "bin" / "python", "-P", "-m", f"local.{MODULE}"],
+            stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
             env=environment,
@@ -143,7 +166,19 @@ def _start_process(folder: Path, log: Path, environment: dict[str, str]) -> subp
             start_new_session=True,
         )
     _CHILDREN[process.pid] = process
+    # Not in the environment or the command line, which others can read.
+    with contextlib.suppress(BrokenPipeError), cast(IO[bytes], process.stdin) as stdin:
+        stdin.write(json.dumps(asdict(keys)).encode() + b"\n")
     return process
+
+
+def _write_state(emulator: Emulator) -> None:
+    """Write the state file. Only its owner may read it, because of the keys."""
+    state = {"pid": emulator.pid, "port": emulator.port, "keys": asdict(emulator.keys)}
+    path = _state_file(emulator.name)
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump(state, file)
 
 
 def find(name: str) -> Emulator | None:
@@ -152,7 +187,10 @@ def find(name: str) -> Emulator | None:
         state = json.loads(_state_file(name).read_text())
     except (OSError, ValueError):
         return None
-    emulator = Emulator(name, state["pid"], state["port"])
+    if "keys" not in state:  # started before keys were random: whoever can reach it may use it
+        Emulator(name, state["pid"], state["port"]).stop()
+        return None
+    emulator = Emulator(name, state["pid"], state["port"], Keys(**state["keys"]))
     return emulator if emulator.alive() else None
 
 
@@ -174,7 +212,7 @@ def free_port() -> int:
 
 def _is_healthy(port: int) -> bool:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/_ministack/health", timeout=2):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{HEALTH_PATH}", timeout=2):
             return True
     except (OSError, urllib.error.URLError):
         return False
@@ -182,5 +220,5 @@ def _is_healthy(port: int) -> bool:
 
 def _is_emulator(pid: int) -> bool:
     with contextlib.suppress(OSError):
-        return runs(pid, PROGRAM.name)
+        return runs(pid, MODULE)
     return False

@@ -1,6 +1,8 @@
 """Run MiniStack with patches that make it behave more like AWS.
 
-The patches replace functions of the version that uv.lock pins.
+The patches replace functions of the version that uv.lock pins. The root user's keys come on
+standard input, in one line: functions inherit MiniStack's environment. `emulator_access.py` has the
+patches that keep web pages and strangers out.
 
 With AUTH=true, MiniStack checks the signature and the identity policies of every call to an AWS
 API, and the resource policies of queues, buckets, secrets, functions, keys and REST APIs. Functions
@@ -39,6 +41,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import sys
 import tempfile
@@ -53,6 +56,9 @@ from typing import Any
 from ministack import app  # type: ignore[import-not-found]
 from ministack.core import iam_actions, lambda_runtime  # type: ignore[import-not-found]
 from ministack.services import stepfunctions  # type: ignore[import-not-found]
+
+from . import emulator_access
+from .emulator import Keys
 
 _call_lambda = stepfunctions._call_lambda
 _execute_task = stepfunctions._execute_task
@@ -230,6 +236,9 @@ def exception_name(trace: str) -> str | None:
 
 
 if __name__ == "__main__":
+    os.environ.pop("PYTHONPATH")  # it leads to this module; functions do not need it
+    emulator_access.install(Keys(**json.loads(sys.stdin.readline())))
+    app.app = emulator_access.AccessCheck(app.app)
     app.pin_request_origin = pin_request_origin
     iam_actions.extract_resource_arn = extract_resource_arn
     stepfunctions._call_lambda = call_lambda

@@ -21,9 +21,11 @@ class Cdk:
 
     def __init__(self) -> None:
         self.commands: dict[str, list[str]] = {}
+        self.environments: list[dict[str, str]] = []
 
-    def __call__(self, command: Sequence[str | Path], **_: Any) -> str:
+    def __call__(self, command: Sequence[str | Path], **options: Any) -> str:
         words = [str(word) for word in command]
+        self.environments.append(options["env"])
         self.commands[words[1]] = words
         if words[1] == "deploy":
             tag, equals, api_id = words[words.index("--tags") + 1].partition("=")
@@ -64,6 +66,33 @@ def test_each_stack_of_an_emulator_has_an_api_id_of_its_own_and_keeps_it(
     first, second, again = (deployment.deploy(EMULATOR, tmp_path, name).url for name in names)
     assert first != second
     assert first == again
+
+
+def test_the_cdk_has_the_emulator_s_keys_and_nothing_of_the_caller_s_account(
+    cdk: Cdk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The emulator refuses its keys together with a session token of somebody else's."""
+    (tmp_path / "test" / "bootstrapped-1").unlink()
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID"):
+        monkeypatch.setenv(name, "of the caller's account")
+    deployment.deploy(EMULATOR, tmp_path)
+    assert cdk.commands.keys() == {"bootstrap", "synth", "deploy"}
+    for environment in cdk.environments:
+        given = {name: value for name, value in environment.items() if name.startswith("AWS_")}
+        assert given == EMULATOR.environment
+
+
+def test_the_keys_of_what_make_up_started_can_be_had(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`eval "$(python3 -m local environment)"`."""
+    monkeypatch.setattr("local.emulator.find", lambda name: EMULATOR)
+    assert commands.environment() == 0
+    first, *exports = capsys.readouterr().out.splitlines()
+    assert first == "unset AWS_PROFILE AWS_SESSION_TOKEN"
+    assert dict(line.removeprefix("export ").split("=") for line in exports) == EMULATOR.environment
+    monkeypatch.setattr("local.emulator.find", lambda name: None)
+    assert commands.environment() == 1
 
 
 def test_make_up_deploys_the_stack_that_is_named(
