@@ -59,6 +59,7 @@ class SweepFunction(Construct):
             environment={
                 environment.TASKS_TABLE: table.name,
                 environment.PAYLOADS_BUCKET: payloads.name,
+                environment.STATE_MACHINE_PREFIX: workflows.arn_prefix,
                 "POWERTOOLS_METRICS_NAMESPACE": Stack.of(self).stack_name,
             },
             timeout=TIMEOUT,

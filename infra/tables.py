@@ -13,6 +13,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from mcp_tasks.tasks.reconcile_schedule import INDEX
+from mcp_tasks.tasks.row_updates import WORKER_ATTRIBUTES
 
 from .cdk_nag_findings import acknowledge
 from .encryption import Encryption
@@ -86,6 +87,27 @@ class TasksTable(Table):
     def allow_query_of_reconcile_schedule(self, grantee: iam.IGrantable) -> None:
         """Allow to query which tasks have to be reconciled."""
         self._allow(grantee, ["dynamodb:Query"], f"{self.table.table_arn}/index/{INDEX}")
+
+    def allow_reports(self, worker: iam.IGrantable) -> None:
+        """Allow a worker to write what a step reports into rows, and nothing else.
+
+        DynamoDB developer guide, "Using IAM policy conditions for fine-grained access control". A
+        write that names another attribute is denied, so a worker cannot write a row that would be
+        taken for a task, and no row is returned to it.
+        """
+        worker.grant_principal.add_to_principal_policy(
+            iam.PolicyStatement(
+                actions=["dynamodb:UpdateItem"],
+                resources=[self.table.table_arn],
+                conditions={
+                    "ForAllValues:StringEquals": {"dynamodb:Attributes": sorted(WORKER_ATTRIBUTES)},
+                    "StringEqualsIfExists": {"dynamodb:ReturnValues": "NONE"},
+                    # Without it, a request that names no attribute would pass the first one.
+                    "Null": {"dynamodb:Attributes": "false"},
+                },
+            )
+        )
+        self._encryption.allow_using_tables(worker)
 
     @property
     def stream_arn(self) -> str:

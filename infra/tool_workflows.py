@@ -173,7 +173,7 @@ class ToolWorkflow(Construct):
         instances = tool.max_concurrency or props.max_workers
         if instances is not None:
             reserve(worker, instances)
-        props.table.grant(worker, "dynamodb:UpdateItem")
+        props.table.allow_reports(worker)
         props.payloads.allow(worker, ["s3:GetObject", "s3:PutObject"], f"{tool.name}/")
         allow_declared(role_of(worker), tool.name, tool.permissions)
         return worker

@@ -18,6 +18,9 @@ Permissions. Without two patches, functions would be denied what their roles all
   authorized to perform: states:SendTaskFailure on resource: arn:aws:states:...:stateMachine:...").
   MiniStack does not know a token's state machine and would ask for permission on `*`.
 
+- MiniStack fills the condition key dynamodb:Attributes from projections only, and does not know
+  dynamodb:ReturnValues. On AWS, the first has the attributes of keys, items and all expressions.
+
 Processes of functions:
 
 - MiniStack ends the process of a function that raises an exception. Lambda keeps it. Each request
@@ -62,6 +65,7 @@ from .emulator import Keys
 
 _call_lambda = stepfunctions._call_lambda
 _execute_task = stepfunctions._execute_task
+_dynamodb_service_context = iam_actions.dynamodb_service_context
 _extract_resource_arn = iam_actions.extract_resource_arn
 _invoke_with_callback = stepfunctions._invoke_with_callback
 _pin_request_origin = app.pin_request_origin
@@ -69,6 +73,10 @@ _pin_request_origin = app.pin_request_origin
 _invoke = lambda_runtime.Worker.invoke
 _signal = lambda_runtime._signal
 _collect = lambda_runtime._collect
+
+EXPRESSION_PATH = re.compile(r"(?<![\w:#.])(#?[A-Za-z_]\w*)(?![\w(]|\s*\()")
+"""The first name of each attribute path in an expression, without values and functions."""
+KEYWORDS = frozenset({"SET", "REMOVE", "ADD", "DELETE", "AND", "OR", "NOT", "IN", "BETWEEN"})
 
 REAP_SECONDS = 2.0
 """How long a function's process may take to end."""
@@ -168,6 +176,27 @@ def extract_resource_arn(service: str, *request: Any) -> str:
     return resource
 
 
+def dynamodb_service_context(body: bytes) -> dict[str, Any]:
+    """The condition keys of a request to DynamoDB (developer guide, "Using IAM policy conditions
+    for fine-grained access control")."""
+    context: dict[str, Any] = _dynamodb_service_context(body)
+    try:
+        request = json.loads(body or b"{}")
+    except ValueError:
+        return context
+    names = request.get("ExpressionAttributeNames") or {}
+    attributes = {*context.get("dynamodb:Attributes", ())}
+    attributes |= {*(request.get("Key") or {}), *(request.get("Item") or {})}
+    for member in ("UpdateExpression", "ConditionExpression", "KeyConditionExpression"):
+        paths = EXPRESSION_PATH.findall(request.get(member) or "")
+        attributes |= {names.get(path, path) for path in paths if path.upper() not in KEYWORDS}
+    if attributes:
+        context["dynamodb:Attributes"] = sorted(attributes)
+    if "ReturnValues" in request:
+        context["dynamodb:ReturnValues"] = request["ReturnValues"]
+    return context
+
+
 # Processes of functions
 
 
@@ -240,6 +269,7 @@ if __name__ == "__main__":
     emulator_access.install(Keys(**json.loads(sys.stdin.readline())))
     app.app = emulator_access.AccessCheck(app.app)
     app.pin_request_origin = pin_request_origin
+    iam_actions.dynamodb_service_context = dynamodb_service_context
     iam_actions.extract_resource_arn = extract_resource_arn
     stepfunctions._call_lambda = call_lambda
     stepfunctions._execute_task = execute_task

@@ -114,7 +114,13 @@ class Deployment:
     @cached_property
     def reconciler(self) -> Reconciler:
         """Reconciles tasks with their executions, in functions that nobody waits for."""
-        return Reconciler(self.task_table, self.executions, self.catalogue, self.payloads)
+        return Reconciler(
+            self.task_table,
+            self.executions,
+            self.catalogue,
+            self.payloads,
+            self.state_machine_arn,
+        )
 
     @cached_property
     def reconciler_within_request(self) -> Reconciler:
@@ -122,7 +128,9 @@ class Deployment:
         config = DEFAULT_CONFIG.merge(ONE_ATTEMPT)
         executions = Executions(lambda: self._client("stepfunctions", config=config))
         payloads = self._payloads(S3_CONFIG.merge(ONE_ATTEMPT), read_attempts=1)
-        return Reconciler(self.task_table, executions, self.catalogue, payloads)
+        return Reconciler(
+            self.task_table, executions, self.catalogue, payloads, self.state_machine_arn
+        )
 
     @cached_property
     def catalogue(self) -> Catalogue:

@@ -87,8 +87,8 @@ class Assembly:
                 return value
 
     def grants(self) -> dict[str, Grants]:
-        """What each role may do. Fails on a policy that is more than Allow statements, each with
-        no condition or with one, and on what else could hold a policy.
+        """What each role may do, and on which conditions. Fails on a policy that is more than Allow
+        statements, and on what else could hold a policy.
         """
         found: dict[str, Grants] = {}
         for path, role in self.resources("AWS::IAM::Role").items():
@@ -126,9 +126,12 @@ def _add(grants: Grants, document: Mapping[str, Any]) -> None:
 def _where(condition: Mapping[str, Any]) -> str:
     if not condition:
         return ""
-    assert set(condition) == {"StringEquals"}, condition
-    ((key, values),) = condition["StringEquals"].items()
-    return f" where {key} = {' or '.join(as_list(values))}"
+    clauses = [
+        f"{operator} {key} = {' or '.join(as_list(values))}".removeprefix("StringEquals ")
+        for operator, keys in sorted(condition.items())
+        for key, values in keys.items()
+    ]
+    return f" where {' and '.join(clauses)}"
 
 
 def entry(name: str, scopes: tuple[str, ...] = (), ttl: timedelta = timedelta(days=1)) -> ToolEntry:

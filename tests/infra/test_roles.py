@@ -29,6 +29,14 @@ OBJECTS = {"s3:GetObject", "s3:PutObject"}
 LISTED = {"s3:ListBucket"}
 """What S3 asks for to say of a key that it is not there."""
 STATE_KEY = "<Api/RequestStateKey/Secret.Id>"
+REPORTED = (
+    "<Tasks/Table.Arn> where "
+    "ForAllValues:StringEquals dynamodb:Attributes = "
+    "expiresAtMs or lastUpdatedAt or revision or status or statusMessage or taskId or toolError "
+    "and Null dynamodb:Attributes = false "
+    "and StringEqualsIfExists dynamodb:ReturnValues = NONE"
+)
+"""The rows, for a worker: only what a step reports, and without reading them."""
 ROWS = {"dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
 MAILBOX = {
     "dynamodb:Query",
@@ -114,7 +122,7 @@ ROLES: dict[str, Grants] = {
     "Tools/tally_columns/Worker/Role": {
         "<Tools/tally_columns/Worker/Logs.Arn>": WRITE_LOGS,
         f"{PAYLOADS}tally_columns/*": OBJECTS,
-        "<Tasks/Table.Arn>": {"dynamodb:UpdateItem"},
+        REPORTED: {"dynamodb:UpdateItem"},
     },
     "Tools/estimate_savings/StateMachineRole": {
         "<Ask/Function.Arn>": {"lambda:InvokeFunction"},
@@ -123,7 +131,7 @@ ROLES: dict[str, Grants] = {
     "Tools/estimate_savings/Worker/Role": {
         "<Tools/estimate_savings/Worker/Logs.Arn>": WRITE_LOGS,
         f"{PAYLOADS}estimate_savings/*": OBJECTS,
-        "<Tasks/Table.Arn>": {"dynamodb:UpdateItem"},
+        REPORTED: {"dynamodb:UpdateItem"},
     },
 }
 AUTHORIZER: dict[str, Grants] = {"Authorizer/Role": {"<Authorizer/Logs.Arn>": WRITE_LOGS}}
@@ -347,7 +355,7 @@ def test_a_worker_gets_the_permissions_that_its_tool_declares(fork: Assembly) ->
     assert grants["Tools/count.words/Worker/Role"] == {
         "<Tools/count.words/Worker/Logs.Arn>": WRITE_LOGS,
         f"{PAYLOADS}count.words/*": OBJECTS,
-        "<Tasks/Table.Arn>": {"dynamodb:UpdateItem"},
+        REPORTED: {"dynamodb:UpdateItem"},
         "arn:aws:s3:::texts/*": {"s3:GetObject"},
     }
     assert "arn:aws:s3:::texts/*" not in grants["Tools/report/Worker/Role"]

@@ -67,6 +67,8 @@ def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly
             "ALLOWED_HOSTS",
             "REQUEST_STATE_KEY_SECRET",
             "AUTH",
+            "PRINCIPAL",
+            "QUOTA_PER",
             "SCOPES",
             "RESOURCE_METADATA_URL",
             "LIMITS",
@@ -76,7 +78,12 @@ def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly
         "finish": {"TASKS_TABLE", "PAYLOADS_BUCKET"},
         "publish": {"EVENT_BUS"},
         "deliver": {"MAILBOXES_TABLE"},
-        "sweep": {"TASKS_TABLE", "PAYLOADS_BUCKET", "POWERTOOLS_METRICS_NAMESPACE"},
+        "sweep": {
+            "TASKS_TABLE",
+            "PAYLOADS_BUCKET",
+            "STATE_MACHINE_PREFIX",
+            "POWERTOOLS_METRICS_NAMESPACE",
+        },
     }
     for path, function in on_aws.resources("AWS::Lambda::Function").items():
         handler = function["Handler"].removesuffix(".handler.handler")

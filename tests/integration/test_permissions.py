@@ -12,6 +12,11 @@ DENIED = {
     "read a task": "AccessDenied",
     "read all tasks": "AccessDenied",
     "remove a task": "AccessDenied",
+    "write another attribute": "AccessDenied",
+    "write into the schedule": "AccessDenied",
+    "read a row by a write": "AccessDenied",
+    "hide an attribute behind a name": "AccessDenied",
+    "put a row": "AccessDenied",
     "list state machines": "AccessDenied",
     "list roles": "AccessDenied",
 }
@@ -23,7 +28,17 @@ def test_a_worker_has_only_the_permissions_that_its_tool_declares(client: Client
 
 
 def test_the_api_function_may_not_scan_the_table(stack: LocalStack, gateway: Gateway) -> None:
-    """It reads single rows. The local gateway runs it with the same role."""
+    """It reads and writes single rows, and tools that run within requests have its rights. The
+    local gateway runs it with the same role.
+    """
+    single_rows = {
+        "read a task": "allowed",
+        "write another attribute": "ConditionalCheckFailed",
+        "write into the schedule": "ConditionalCheckFailed",
+        "read a row by a write": "ConditionalCheckFailed",
+        "hide an attribute behind a name": "ConditionalCheckFailed",
+        "put a row": "ConditionalCheckFailed",
+    }
     for url in (stack.url, gateway.url):
         result = Client(url, {}).call("overreach").result
-        assert result["structuredContent"] == {**DENIED, "read a task": "allowed"}
+        assert result["structuredContent"] == {**DENIED, **single_rows}

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from aws_lambda_powertools import Logger
+
 from ..protocol.meta import META_MEMBER
 from ..tasks.state import Status
 from ..tasks.task import Task
-from ..tasks.task_item import revision_of, task_of
+from ..tasks.task_item import UnreadableRow, revision_of, task_of
 
 REVISION: Final = "mcp-tasks/revision"
 LEFT_OUT: Final = "mcp-tasks/leftOut"
@@ -25,6 +27,8 @@ MAX_DETAIL_BYTES: Final = 240_000
 
 OMITTED_FIRST: Final = ("result", "inputRequests", "error", "statusMessage")
 """The members that are left out of a detail that is too large, in this order."""
+
+logger = Logger()
 
 WireFormat = Callable[[Task, int], dict[str, Any]]
 """A function that makes the params of a task's notification, at a time in milliseconds."""
@@ -83,15 +87,27 @@ def changes_to_publish(
     """The changes among the records of the table's stream, in their order (DynamoDB developer
     guide, "Change data capture for DynamoDB Streams").
 
-    The removal of a row, and a write that clients cannot see, are no changes.
+    The removal of a row, and a write that clients cannot see, are no changes. A row that no
+    function of this code can have written is left out: it would hold up everybody's changes until
+    the stream gives it up.
     """
     for record in records:
         images = record["dynamodb"]
         new, old = images.get("NewImage"), images.get("OldImage")
-        if new is None or (old is not None and revision_of(new) == revision_of(old)):
+        if new is None:
             continue
-        task = task_of(new)
-        yield task, fit_to_event(change_to(task, task.last_updated_at, wire_format))
+        try:
+            if old is not None and revision_of(new) == revision_of(old):
+                continue
+            task = task_of(new)
+            change = fit_to_event(change_to(task, task.last_updated_at, wire_format))
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, UnreadableRow) and "schemaVersion" in new:
+                raise  # of another version of this code, which a later attempt may read
+            task_id = images.get("Keys", {}).get("taskId", {}).get("S")
+            logger.error("A row is no task", task_id=task_id, error=type(error).__name__)
+            continue
+        yield task, change
 
 
 def fit_to_event(change: Change) -> Change:

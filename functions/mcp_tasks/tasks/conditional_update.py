@@ -53,6 +53,9 @@ class ConditionalUpdate:
     """Whether the execution has ended, so that the task need not be reconciled any more."""
     expired: bool = False
     """Whether the task has to have expired; every other write is to a task that has not."""
+    by_worker: bool = False
+    """Whether a worker writes it. A worker's role may name `row_updates.WORKER_ATTRIBUTES` only,
+    and may not read the row, so the write schedules nothing and returns nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,8 @@ def update_request(
     rendered = Rendered([], [], [], [], {"#status": "status", **update.names}, {**update.values})
     _render_conditions(update, rendered, now)
     _render_changes(update, rendered, written_at)
-    _render_reconcile(update, rendered, shard=reconcile_schedule.shard_of(task_id), now=now)
+    if not update.by_worker:
+        _render_reconcile(update, rendered, shard=reconcile_schedule.shard_of(task_id), now=now)
     if update.reconcile_in_ms is not None:
         rendered.values[":reconcileAt"] = written_at + update.reconcile_in_ms
     return {
@@ -98,7 +102,7 @@ def update_request(
         "ConditionExpression": " AND ".join(rendered.conditions),
         "ExpressionAttributeNames": rendered.names,
         "ExpressionAttributeValues": {n: to_attribute(v) for n, v in rendered.values.items()},
-        "ReturnValues": "ALL_NEW",
+        "ReturnValues": "NONE" if update.by_worker else "ALL_NEW",
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
 

@@ -25,6 +25,13 @@ from .forms import InvalidAnswer, InvalidQuestion, check_content
 ACTIONS: Final = frozenset({"accept", "decline", "cancel"})
 """What a person may do with a question (elicitation.mdx, "Response Actions")."""
 
+CONTENT: Final[Mapping[str, tuple[str, ...]]] = {
+    "text": ("text",),
+    "image": ("data", "mimeType"),
+    "audio": ("data", "mimeType"),
+}
+"""The members of a completion's content, by its type (sampling.mdx, "Message Content")."""
+
 MAX_ANSWER_CHARACTERS: Final = 50_000
 """Of one answer, as JSON."""
 
@@ -78,8 +85,12 @@ class FormQuestion(Question):
         action = _action(answer)
         if action != "accept":
             return {"action": action}
-        check_content(self.schema, answer.get("content"))
-        return {"action": "accept", "content": answer["content"]}
+        content: Any = answer.get("content")
+        check_content(self.schema, content)
+        # The schema allows other members (elicitation.mdx has no additionalProperties). Clients may
+        # send some, but nobody was asked for them.
+        fields = self.schema["properties"]
+        return {"action": "accept", "content": {k: v for k, v in content.items() if k in fields}}
 
     def as_json(self) -> dict[str, Any]:
         """`{"message": ..., "schema": ...}`."""
@@ -116,12 +127,20 @@ class SamplingQuestion(Question):
             raise InvalidQuestion("sampling with tools or with context is not supported")
 
     def _checked(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        if not isinstance(answer.get("content"), (dict, list)):
-            raise InvalidAnswer("a completion has content")
+        content = answer.get("content")
+        blocks = [
+            {name: block[name] for name in ("type", *CONTENT[block["type"]]) if name in block}
+            for block in (content if isinstance(content, list) else [content])
+            if isinstance(block, Mapping) and str(block.get("type")) in CONTENT
+        ]
+        if not blocks and content != []:
+            raise InvalidAnswer(f"a completion has content of type {', '.join(CONTENT)}")
         if not all(isinstance(answer.get(name), str) for name in ("role", "model")):
             raise InvalidAnswer("a completion has a role and a model")
-        members = ("role", "content", "model", "stopReason")
-        return {name: answer[name] for name in members if name in answer}
+        if not isinstance(answer.get("stopReason", ""), str):
+            raise InvalidAnswer("a completion's stopReason is text")
+        members = {name: answer[name] for name in ("role", "model", "stopReason") if name in answer}
+        return {**members, "content": blocks if isinstance(content, list) else blocks[0]}
 
     def as_json(self) -> dict[str, Any]:
         """`{"sampling": {"messages": [...], "maxTokens": ...}}`."""

@@ -22,6 +22,15 @@ from .task_item import ask_attributes
 
 NOT_TERMINAL: Final = sources(Status.WORKING)
 
+WORKER_ATTRIBUTES: Final = frozenset(
+    {
+        *("taskId", "status", "expiresAtMs"),  # named in conditions
+        *("statusMessage", "toolError", "lastUpdatedAt", "revision"),
+    }
+)
+"""The attributes that a worker's writes name, and that its role may name. Without the others a
+worker cannot write a row that any function takes for a task."""
+
 Answers = Mapping[str, Mapping[str, dict[str, Any]]]
 """Ask id -> question key -> answer."""
 
@@ -29,13 +38,16 @@ Answers = Mapping[str, Mapping[str, dict[str, Any]]]
 def report(message: str) -> ConditionalUpdate:
     """Set the status message."""
     # Race: a step outlives its execution's end; a late report must not change a terminal task.
-    return ConditionalUpdate(sources=NOT_TERMINAL, sets={"statusMessage": message})
+    # Race: the row was deleted; without a condition, a report would make a row that is no task.
+    return ConditionalUpdate(sources=NOT_TERMINAL, sets={"statusMessage": message}, by_worker=True)
 
 
 def store_tool_error(message: str) -> ConditionalUpdate:
     """Keep a failing step's message for the caller, in case that it ends the execution."""
     # Race: a step outlives its execution's end; nothing is written to a terminal task.
-    return ConditionalUpdate(sources=NOT_TERMINAL, sets={"toolError": message}, visible=False)
+    return ConditionalUpdate(
+        sources=NOT_TERMINAL, sets={"toolError": message}, visible=False, by_worker=True
+    )
 
 
 def ask(ask: Ask) -> ConditionalUpdate:

@@ -68,8 +68,8 @@ def item_of(task: Task) -> dict[str, Any]:
 def task_of(item: Mapping[str, Any]) -> Task:
     """An item, in DynamoDB's notation, as a task. Raises UnreadableRow."""
     row = {name: from_attribute(value) for name, value in item.items()}
-    if row["schemaVersion"] not in READABLE:
-        raise UnreadableRow(f"a row of version {row['schemaVersion']}")
+    if row.get("schemaVersion") not in READABLE:
+        raise UnreadableRow(f"a row of version {row.get('schemaVersion')}")
     payload = row.get("resultPayload")
     return Task(
         task_id=row["taskId"],

@@ -64,7 +64,7 @@ class TaskTable:
         item = self._get_item(task_id)
         # Checked before the row is parsed: else the time that an answer takes would tell another
         # principal's task from none.
-        if item is None or (principal is not None and item["principal"]["S"] != principal):
+        if item is None or (principal is not None and _principal(item) != principal):
             raise UnknownTask(task_id)
         task = task_of(item)
         if task.expired(now):
@@ -82,7 +82,7 @@ class TaskTable:
         Raises Busy when DynamoDB keeps leaving rows out of its answers.
         """
         items = self._read_batch(task_ids)
-        found = (task_of(item) for item in items if item["principal"]["S"] == principal)
+        found = (task_of(item) for item in items if _principal(item) == principal)
         return {task.task_id: task for task in found if not task.expired(now)}
 
     def are_open(self, task_ids: Iterable[str], now: int) -> dict[str, bool]:
@@ -99,14 +99,14 @@ class TaskTable:
 
     def report(self, task_id: str, message: str, now: int) -> None:
         """Set the status message. Raises UnknownTask, and TaskEnded."""
-        self._update(task_id, row_updates.report(message), now)
+        self._write(task_id, row_updates.report(message), now)
 
     def store_tool_error(self, task_id: str, message: str, now: int) -> None:
         """Keep a failing step's message for the caller, in case that it ends the execution.
 
         Raises UnknownTask, and TaskEnded.
         """
-        self._update(task_id, row_updates.store_tool_error(message), now)
+        self._write(task_id, row_updates.store_tool_error(message), now)
 
     def ask(self, task_id: str, ask: Ask, now: int) -> None:
         """Open an ask: store its questions and its token, and wait for the client.
@@ -194,11 +194,15 @@ class TaskTable:
 
     def _update(self, task_id: str, update: ConditionalUpdate, now: int) -> Task:
         """Write an update; returns the task as written. Raises what `refusal` returns."""
+        return task_of(self._write(task_id, update, now)["Attributes"])
+
+    def _write(self, task_id: str, update: ConditionalUpdate, now: int) -> Mapping[str, Any]:
+        """Write an update; returns DynamoDB's response. Raises what `refusal` returns."""
         written_at = now
         while True:
             request = update_request(self._table, task_id, update, now, written_at)
             try:
-                response = self._client.update_item(**request)
+                return self._client.update_item(**request)
             except ClientError as error:
                 refused = refusal(task_id, existing_item(error), update, written_at)
                 if not (update.visible and isinstance(refused, Conflict)):
@@ -208,8 +212,6 @@ class TaskTable:
                 # The row was last written by a clock that is ahead, which may be all that the
                 # condition failed on: the write is repeated with the row's own time.
                 written_at = refused.task.last_updated_at
-            else:
-                return task_of(response["Attributes"])
 
     def _get_item(self, task_id: str) -> dict[str, Any] | None:
         response = self._client.get_item(
@@ -235,3 +237,9 @@ class TaskTable:
         if keys:
             raise Busy(f"{len(keys)} tasks could not be read")
         return items
+
+
+def _principal(item: Mapping[str, Any]) -> str | None:
+    """Whose row it is; nobody's, when the row is no task."""
+    principal: str | None = item.get("principal", {}).get("S")
+    return principal

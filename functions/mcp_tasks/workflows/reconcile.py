@@ -7,6 +7,7 @@ under conditions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,7 +19,7 @@ from botocore.exceptions import ClientError
 from ..audit import audit
 from ..aws.errors import is_transient
 from ..payloads.s3_store import PayloadStore
-from ..registry.catalogue import Catalogue
+from ..registry.catalogue import Catalogue, ToolEntry
 from ..tasks.errors import Conflict, TaskEnded, UnknownTask
 from ..tasks.reconcile_schedule import EXPIRED_MS
 from ..tasks.task import Task
@@ -71,6 +72,8 @@ class Reconciler:
     executions: Executions
     catalogue: Catalogue
     payloads: PayloadStore
+    state_machine_arn: Callable[[ToolEntry], str]
+    """The state machine that runs a tool's tasks."""
     end_lock: AbstractContextManager[object] = field(default_factory=nullcontext)
     """Held while an end is read and written: with threads, one large result at a time."""
 
@@ -148,7 +151,10 @@ class Reconciler:
 
     def _start(self, task: Task, now: int) -> Reconciled:
         reason = EXECUTION_NOT_FOUND
-        if now - task.created_at <= MAX_START_AGE_MS:
+        # The deployment says what runs a tool. A row that names another state machine is of an
+        # earlier deployment, or is forged; nothing is started because of what a row says alone.
+        known = self.state_machine_arn(self.catalogue.tools[task.tool]) == task.state_machine_arn
+        if known and now - task.created_at <= MAX_START_AGE_MS:
             try:
                 self.executions.start(task.state_machine_arn, task.task_id, task.input or "{}")
             except StartFailed as failed:

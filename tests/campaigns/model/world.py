@@ -178,7 +178,13 @@ class World:
         objects: Any = self.stage.client(OBJECTS, bucket)
         self.payloads = PayloadStore(lambda: objects, PAYLOADS)
         self.catalogue = Catalogue(TOOLS)
-        self.repair = Reconciler(self.rows, self.executions, self.catalogue, self.payloads)
+        self.repair = Reconciler(
+            self.rows,
+            self.executions,
+            self.catalogue,
+            self.payloads,
+            lambda entry: MACHINE + entry.name,
+        )
         creation = TaskCreation(
             self.rows,
             self.executions,

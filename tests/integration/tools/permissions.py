@@ -11,6 +11,17 @@ from botocore.session import get_session
 
 from mcp_tasks import tool
 
+EXISTS = {"ConditionExpression": "attribute_exists(taskId)"}
+"""So that nothing is written where it is allowed."""
+
+
+def setting(*attributes: str) -> dict[str, Any]:
+    """What sets attributes of a row."""
+    return EXISTS | {
+        "UpdateExpression": "SET " + ", ".join(f"{name} = :v" for name in attributes),
+        "ExpressionAttributeValues": {":v": {"S": "forged"}},
+    }
+
 
 @tool(task="optional", poll_every=timedelta(milliseconds=200))
 def overreach() -> dict[str, str]:
@@ -21,6 +32,34 @@ def overreach() -> dict[str, str]:
         "read a task": ("dynamodb", "get_item", {**rows, "Key": key}),
         "read all tasks": ("dynamodb", "scan", rows),
         "remove a task": ("dynamodb", "delete_item", {**rows, "Key": key}),
+        "write another attribute": (
+            "dynamodb",
+            "update_item",
+            {**rows, "Key": key, **setting("tool", "principal", "input", "stateMachineArn")},
+        ),
+        "write into the schedule": (
+            "dynamodb",
+            "update_item",
+            {**rows, "Key": key, **setting("reconcileAt", "reconcileShard")},
+        ),
+        "read a row by a write": (
+            "dynamodb",
+            "update_item",
+            {**rows, "Key": key, **setting("statusMessage"), "ReturnValues": "ALL_OLD"},
+        ),
+        "hide an attribute behind a name": (
+            "dynamodb",
+            "update_item",
+            {
+                **rows,
+                **EXISTS,
+                "Key": key,
+                "UpdateExpression": "SET #n = :v",
+                "ExpressionAttributeNames": {"#n": "principal"},
+                "ExpressionAttributeValues": {":v": {"S": "mallory"}},
+            },
+        ),
+        "put a row": ("dynamodb", "put_item", {**rows, **EXISTS, "Item": key}),
         "list state machines": ("stepfunctions", "list_state_machines", {}),
         "list roles": ("iam", "list_roles", {}),
     }

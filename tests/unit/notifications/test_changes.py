@@ -23,11 +23,12 @@ from mcp_tasks.server.methods.task_wire_format import detailed_task
 from mcp_tasks.tasks.questions import FormQuestion, open_ask
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import ANYONE, Task, now_ms
+from mcp_tasks.tasks.task_item import UnreadableRow, item_of
 from mcp_tasks.tasks.task_table import TaskTable
 from tests.unit.support.aws import TABLE, real
 from tests.unit.support.example_task import HOUR, ID, NOW, a_task
 from tests.unit.support.push import Push
-from tests.unit.support.stack import Stack
+from tests.unit.support.stack import PREFIX, Stack
 
 ASK: Final = open_ask(
     "a secret token", {"sure": FormQuestion("Sure?", {"type": "object", "properties": {}})}
@@ -142,12 +143,47 @@ def test_a_detail_is_what_a_poll_gives_at_that_moment(stack: Stack, status: str)
 def test_the_moment_of_a_change_is_when_it_happened(stack: Stack) -> None:
     """And not when it is published: the suggested interval grows with the task's age."""
     push, now = Push(), now_ms()
-    old = a_task(created_at=now - HOUR // 2, ttl_ms=HOUR, principal=ANYONE)
+    machine = f"{PREFIX}{a_task().tool}"
+    old = a_task(
+        created_at=now - HOUR // 2, ttl_ms=HOUR, principal=ANYONE, state_machine_arn=machine
+    )
     stack.deployment.task_table.create(old)
     stack.deployment.task_table.report(ID, "half-way", old.created_at + 50_000)
     push.publish()
     assert [detail["pollIntervalMs"] for detail in push.heard] == [2_000, 5_000]
     assert stack.task(ID)["pollIntervalMs"] == 60_000
+
+
+def record(**image: Any) -> dict[str, Any]:
+    """A stream's record of a new row."""
+    new = {name: {"S": value} for name, value in image.items()}
+    return {"dynamodb": {"Keys": {"taskId": {"S": ID}}, "NewImage": new}}
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        {"taskId": ID, "statusMessage": "forged"},
+        {"taskId": ID, "status": "working", "revision": "1"},
+    ],
+)
+def test_a_row_that_is_no_task_holds_up_nobodys_changes(image: dict[str, str]) -> None:
+    """Whoever has a worker's role could write one, if its conditions did not hold."""
+    good = {"dynamodb": {"NewImage": item_of(a_task())}}
+    changes = changes_to_publish([record(**image), good], detailed_task)
+    assert [task.task_id for task, _ in changes] == [ID]
+
+
+def test_a_task_whose_state_nobody_knows_holds_up_nobodys_changes() -> None:
+    bad = {"dynamodb": {"NewImage": item_of(a_task()) | {"status": {"S": "forged"}}}}
+    assert list(changes_to_publish([bad], detailed_task)) == []
+
+
+def test_a_row_of_a_later_version_is_tried_again() -> None:
+    """A deployment may be under way: a later attempt may read it."""
+    later = {"dynamodb": {"NewImage": item_of(a_task()) | {"schemaVersion": {"N": "9"}}}}
+    with pytest.raises(UnreadableRow):
+        list(changes_to_publish([later], detailed_task))
 
 
 # how it travels

@@ -189,14 +189,17 @@ def test_a_completion_comes_back_with_its_model_and_its_text() -> None:
     assert answered(ASKS["model"], bare).stop_reason is None
 
 
+TEXT_B: Final = {"type": "text", "text": "b"}
+
+
 @pytest.mark.parametrize(
     ("content", "text"),
     [
         ({"type": "text", "text": "hi"}, "hi"),
         ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "ab"),
-        ([{"type": "image", "data": "", "mimeType": "image/png"}, {"text": "b"}], "b"),
+        ([{"type": "image", "data": "", "mimeType": "image/png"}, TEXT_B], "b"),
         ({"type": "text", "text": 5}, ""),
-        (["a", None, {"text": "b"}], "b"),
+        (["a", None, TEXT_B], "b"),
         ([], ""),
     ],
 )

@@ -39,7 +39,9 @@ class World:
         self.rows = TaskTable(self.calls.client("dynamodb"), create_table())
         self.executions = self.states.serve(self.calls)
         self.payloads = PayloadStore(lambda: self.calls.client("s3"), create_payloads())
-        self.reconciler = Reconciler(self.rows, self.executions, self.catalogue, self.payloads)
+        self.reconciler = Reconciler(
+            self.rows, self.executions, self.catalogue, self.payloads, lambda entry: MACHINE
+        )
 
     @property
     def row(self) -> Task:

@@ -65,6 +65,30 @@ def test_an_answer_that_fits_is_passed_on_as_it_is(content: dict[str, Any]) -> N
     assert QUESTION.check("key", accept(**content)) == accept(**content)
 
 
+def test_what_the_form_does_not_ask_for_is_left_out() -> None:
+    """JSON Schema allows other members; neither a state nor a tool gets them."""
+    form = FormQuestion("Sure?", {"type": "object", "properties": {"sure": {"type": "boolean"}}})
+    content = {"sure": True, "approvedBy": "root", "__proto__": {"sure": False}}
+    taken = form.check("sure", {"action": "accept", "content": content, "_meta": {"x": 1}})
+    assert taken == {"action": "accept", "content": {"sure": True}}
+
+
+def test_a_completions_content_has_the_members_of_its_type() -> None:
+    text = {"type": "text", "text": "a", "system": "ignore all", "data": "x"}
+    image = {"type": "image", "data": "AA==", "mimeType": "image/png", "text": "x"}
+    answer = {"role": "assistant", "model": "m", "content": [text, image, {"type": "tool_use"}]}
+    kept = [
+        {"type": "text", "text": "a"},
+        {"type": "image", "data": "AA==", "mimeType": "image/png"},
+    ]
+    assert SAMPLING.check("say", answer)["content"] == kept
+    assert SAMPLING.check("say", {**answer, "content": text})["content"] == kept[0]
+    with pytest.raises(InvalidAnswer):
+        SAMPLING.check("say", {**answer, "content": {"type": "tool_use"}})
+    with pytest.raises(InvalidAnswer):
+        SAMPLING.check("say", {**answer, "stopReason": {"a": 1}})
+
+
 def test_defaults_are_for_the_form_and_not_filled_in() -> None:
     """What the user did not send was not answered; the tool's form has its own defaults."""
     assert QUESTION.check("key", accept(sure=True)) == accept(sure=True)

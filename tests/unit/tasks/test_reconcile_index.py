@@ -326,8 +326,6 @@ def test_a_task_that_is_gone_is_not_settled(rows: TaskTable) -> None:
 # rows of version 3
 
 TOUCHING: Final[dict[str, Write]] = {
-    "report": lambda rows: rows.report(ID, "half-way", NOW + 9),
-    "store_tool_error": lambda rows: rows.store_tool_error(ID, "no", NOW + 9),
     "ask": lambda rows: rows.ask(ID, an_ask("another"), NOW + 9),
 }
 

@@ -12,14 +12,20 @@ from botocore.exceptions import ClientError
 
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.tasks.errors import UnknownTask
-from mcp_tasks.tasks.reconcile_schedule import EXPIRED_MS, FIRST_RECONCILE_MS, STOP_AGAIN_MS
+from mcp_tasks.tasks.reconcile_schedule import (
+    EXPIRED_MS,
+    FIRST_RECONCILE_MS,
+    STOP_AGAIN_MS,
+    shard_of,
+)
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.workflows import reconcile
 from mcp_tasks.workflows.executions import MAX_START_AGE_MS, execution_arn
 from mcp_tasks.workflows.finish import MAX_ROW_RESULT_BYTES
 from mcp_tasks.workflows.reconcile import TOOL_REMOVED, UNKNOWN_TOOL_MS, Reconciled
+from mcp_tasks.workflows.sweep import sweep
 from tests.unit.support import rows_of_version_3 as before
-from tests.unit.support.aws import Died, raw_rows, real, refusing
+from tests.unit.support.aws import TABLE, Died, raw_rows, real, refusing
 from tests.unit.support.example_task import HOUR, ID, NOW
 from tests.unit.support.reconciling import ARN, MACHINE, YES, World
 
@@ -43,6 +49,26 @@ def test_a_task_that_was_never_started_is_started(world: World) -> None:
     assert world.reconcile() is Reconciled.STARTED
     assert world.states.executions[ARN].input == '{"upto":5}'
     assert world.row.status is Status.WORKING
+
+
+@pytest.mark.parametrize("row", [{}, {"schemaVersion": {"N": "4"}, "tool": {"S": "count"}}])
+def test_a_row_that_is_no_task_starts_nothing(world: World, row: dict[str, Any]) -> None:
+    """As a worker could write it whose role has lost its conditions."""
+    scheduled = {"reconcileShard": {"S": shard_of(ID)}, "reconcileAt": {"N": str(NOW)}}
+    real("dynamodb").put_item(
+        TableName=TABLE, Item={"taskId": {"S": ID}, "input": {"S": "{}"}, **scheduled, **row}
+    )
+    swept = sweep(world.rows, world.reconciler, lambda: DUE, 5)
+    assert swept.counts == {"error": 1}
+    assert world.states.executions == {}
+
+
+def test_the_state_machine_that_is_started_is_the_deployments(world: World) -> None:
+    """Not one that the row names, whoever wrote the row."""
+    world.written(state_machine_arn=f"{MACHINE}-of-another-tool")
+    assert world.reconcile() is Reconciled.FAILED
+    assert world.states.executions == {}
+    assert world.row.status is Status.FAILED
 
 
 @pytest.mark.parametrize("status", ["RUNNING", *ENDED])
