@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from constructs import Construct
 
+from mcp_tasks import environment
+
 from .api import MAILBOX_ACTIONS, ApiProps
 from .response_transfer import STREAMED
 
@@ -11,8 +13,8 @@ from .response_transfer import STREAMED
 class SubscriptionsApi(Construct):
     """The same code as `McpApi`'s, with the permissions that `subscriptions/listen` needs.
 
-    A domain's routing rules send it nothing but `subscriptions/listen`. A request to its gateway's
-    own address is answered, too, when it needs no more than that; calls of tools fail (-32603).
+    A domain's routing rules send it nothing but `subscriptions/listen`. Any other request to its
+    gateway's own address is an unknown method, so no tool runs in it.
     """
 
     def __init__(self, scope: Construct, construct_id: str, props: ApiProps) -> None:
@@ -22,7 +24,10 @@ class SubscriptionsApi(Construct):
             self,
             "api",
             description="Answers subscriptions/listen as a stream",
-            environment=props.environment(STREAMED),
+            environment={
+                **props.environment(STREAMED),
+                environment.METHODS: "subscriptions/listen",
+            },
             timeout=STREAMED.timeout,
             memory_mb=512,
         )

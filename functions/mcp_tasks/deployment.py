@@ -160,6 +160,11 @@ class Deployment:
         return cast("names.Auth", self._environment[names.AUTH])
 
     @property
+    def methods(self) -> frozenset[str]:
+        """The MCP methods that this function answers; empty for all."""
+        return frozenset(self._environment.get(names.METHODS, "").split())
+
+    @property
     def principal(self) -> names.Principal:
         """Whom the tasks of an assumed role belong to."""
         return cast("names.Principal", self._environment.get(names.PRINCIPAL, "session"))

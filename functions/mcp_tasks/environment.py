@@ -25,6 +25,8 @@ REQUEST_STATE_KEY_SECRET: Final = "REQUEST_STATE_KEY_SECRET"  # noqa: S105  a na
 
 CELL: Final = "CELL"
 """1 to 16 lower-case letters and digits; the stack's task ids begin with them."""
+METHODS: Final = "METHODS"
+"""The MCP methods that the function answers, separated by spaces; all without the variable."""
 LIMITS: Final = "LIMITS"
 """JSON, as `limits.Limits.to_json` writes it."""
 ALLOWED_ORIGINS: Final = "ALLOWED_ORIGINS"

@@ -46,6 +46,7 @@ def mcp_server(deployment: Deployment) -> Endpoint:
         complete_argument=complete_argument(catalogue, call_quota),
         tasks=_task_methods(deployment).table(),
         listen=_subscriptions(deployment).listen,
+        only=deployment.methods,
     )
     return Endpoint(
         methods, deployment.allowed_origins, deployment.allowed_hosts, deployment.limits

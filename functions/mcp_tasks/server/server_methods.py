@@ -23,6 +23,8 @@ class ServerMethods:
     tasks: MethodTable
     """The methods of the tasks extension, by name."""
     listen: Method
+    only: frozenset[str] = frozenset()
+    """The names of the methods that this function answers; empty for all."""
 
     def capabilities(self) -> dict[str, Any]:
         """The members of ServerCapabilities that all revisions have: what the deployment serves."""

@@ -34,7 +34,8 @@ class Revision(ABC):
     @cached_property
     def method_table(self) -> MethodTable:
         """The methods by their names in this revision, with the pages of the lists."""
-        return self.build_method_table()
+        table, only = self.build_method_table(), self.methods.only
+        return {name: table[name] for name in table if name in only} if only else table
 
     @abstractmethod
     def build_method_table(self) -> MethodTable:

@@ -30,8 +30,10 @@ from mcp_tasks.server_identity import ServerIdentity
 from mcp_tasks.tasks.questions import FormQuestion, open_ask
 from mcp_tasks.tasks.task import ANYONE, now_ms
 from tests import wire
+from tests.unit.support.aws import Calls
 from tests.unit.support.stack import (
     CAPABILITIES_KEY,
+    ENVIRONMENT,
     REVISION,
     VERSION_KEY,
     WITH_TASKS,
@@ -656,3 +658,15 @@ def test_notifications_count_towards_the_size_of_the_response(
     answer = stack.post("tools/call", params, capabilities={})
     assert answer.notifications
     assert ("result" in answer.message) is fits
+
+
+def test_a_function_for_subscriptions_answers_nothing_else(
+    aws: Calls, catalogue: Catalogue
+) -> None:
+    """`METHODS`: no tool runs in it, whatever a request to its gateway asks for."""
+    stack = Stack(aws, catalogue, {**ENVIRONMENT, "METHODS": "subscriptions/listen"})
+    for revision, method in ((REVISION, "tools/call"), ("2025-06-18", "tools/call")):
+        params = {"name": "echo", "arguments": {"text": "a"}}
+        assert stack.post(method, params, revision=revision).code == -32601
+    assert stack.calls.made == []
+    assert stack.listen([]).message["result"] is not None

@@ -21,7 +21,7 @@ from mcp_tasks.tasks.questions import (
     open_ask,
 )
 from mcp_tasks.tasks.task import now_ms
-from tests.unit.support.aws import refusing
+from tests.unit.support.aws import TABLE, real, refusing
 from tests.unit.support.stack import TASKS, WITH_TASKS, Stack
 
 PARAMS, INTERNAL, CAPABILITY = -32602, -32603, -32021
@@ -179,6 +179,18 @@ def test_unknown_expired_and_anothers_tasks_look_alike(
     assert unknown["code"] == PARAMS
     assert stack.rows == before
     assert "stop_execution" not in stack.calls.operations
+
+
+@each_method
+def test_anothers_row_that_cannot_be_read_looks_like_no_task(stack: Stack, method: str) -> None:
+    """As after a rollback of two versions: nobody's row is looked into for anybody else."""
+    task_id = stack.created("count", {"upto": 3}, user_arn="arn:aws:iam::1:user/alice")
+    (row,) = stack.rows
+    real("dynamodb").put_item(TableName=TABLE, Item=row | {"schemaVersion": {"N": "99"}})
+    params = {"taskId": task_id, "inputResponses": {}}
+    answer = stack.post(method, params, user_arn="arn:aws:iam::1:user/bob")
+    assert (answer.status, answer.code) == (400, PARAMS)
+    assert stack.post(method, params, user_arn="arn:aws:iam::1:user/alice").status == 500
 
 
 @each_method
