@@ -23,12 +23,13 @@ from .tables import Tables
 from .tool_workflows import ToolWorkflows
 
 MAILBOX_ACTIONS: Final = (
+    "dynamodb:GetItem",
     "dynamodb:Query",
     "dynamodb:PutItem",
-    "dynamodb:DeleteItem",
+    "dynamodb:UpdateItem",
     "dynamodb:BatchWriteItem",
 )
-"""What `subscriptions/listen` does with its mailbox."""
+"""What `subscriptions/listen` does with its mailbox, and with the quota of its caller."""
 CALLER_ACTIONS: Final = (
     "dynamodb:GetItem",
     "dynamodb:PutItem",
@@ -94,7 +95,7 @@ class McpApi(Construct):
         streams = settings.streaming and not settings.separate_subscriptions_api
         transfer = STREAMED if streams else BUFFERED
         state_key = RequestStateKey(self, "RequestStateKey", props.code.encryption)
-        function = props.code.function(
+        self.function = function = props.code.function(
             self,
             "api",
             description="Answers MCP requests",

@@ -58,16 +58,17 @@ class DeliverFunction(Construct):
                 retry_attempts=RULE_RETRIES,
             ),
         )
-        function = code.function(
+        self.function = code.function(
             self,
             "deliver",
             description="Writes changes of tasks into the mailboxes of subscriptions",
             environment={environment.MAILBOXES_TABLE: mailboxes.name},
             timeout=TIMEOUT,
         )
-        mailboxes.grant(function, "dynamodb:Query", "dynamodb:BatchWriteItem")
-        self._read_queue(function, queue, code.reserved.of("deliver"))
-        code.encryption.allow_receiving(function)
+        reads = ("dynamodb:GetItem", "dynamodb:Query")
+        mailboxes.grant(self.function, *reads, "dynamodb:BatchWriteItem")
+        self._read_queue(self.function, queue, code.reserved.of("deliver"))
+        code.encryption.allow_receiving(self.function)
 
     def _queues(self, code: FunctionCode) -> tuple[sqs.Queue, DeadLetterQueue]:
         dead_letters = DeadLetterQueue(

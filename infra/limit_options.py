@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mcp_tasks.limits import Limits
+from mcp_tasks.notifications.live_mailboxes import MAX_LIVE
 
 from .option import number
 
@@ -38,10 +39,18 @@ LIMITS: Final = (
     ),
     number(
         "max_subscriptions",
-        "Open `subscriptions/listen` requests of one caller.",
+        "Open subscriptions of one caller. One that has ended counts for another minute, but gives "
+        "way to a new one.",
         DEFAULT_LIMITS.max_open_subscriptions,
         (0, 100),
-        f"open subscriptions of one caller; {NO_LIMIT}",
+        f"open subscriptions of one caller; {NO_LIMIT} but {MAX_LIVE}, which fit into one item",
+    ),
+    number(
+        "max_new_subscriptions",
+        "Subscriptions that one caller may begin in a minute.",
+        DEFAULT_LIMITS.new_subscriptions_per_minute,
+        (0, 10_000),
+        f"subscriptions that one caller begins a minute; {NO_LIMIT}",
     ),
     number(
         "max_calls",

@@ -28,6 +28,7 @@ def limits_of(context: Context) -> Limits:
         creations_per_minute=context.number("max_creations"),
         polls_per_second=context.number("max_polls"),
         max_open_subscriptions=context.number("max_subscriptions"),
+        new_subscriptions_per_minute=context.number("max_new_subscriptions"),
         max_open_calls=context.number("max_calls"),
         max_body_bytes=context.number("max_body"),
         max_argument_bytes=context.number("max_arguments"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from aws_cdk import Annotations, CfnOutput, Stack, Tags
+from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from mcp_tasks.registry.catalogue import Catalogue
@@ -47,13 +48,15 @@ class McpTasksStack(Stack):
         SweepFunction(self, "Sweep", code, tables.tasks, payloads, workflows)
         task_events = TaskEvents(self, "Events", encryption)
         PublishFunction(self, "Publish", code, tables.tasks, task_events)
-        DeliverFunction(self, "Deliver", code, tables.mailboxes, task_events)
+        deliver = DeliverFunction(self, "Deliver", code, tables.mailboxes, task_events)
         authorizer = None
         if settings.oauth:
             authorizer = Authorizer(self, "Authorizer", code, settings.oauth)
         apis = ApiProps(code, tables, payloads, settings, authorizer)
         api = McpApi(self, "Api", apis, workflows, catalogue)
-        self._answer_at_domain(api.gateway, apis)
+        # What subscribes is replaced after `deliver`, which reads what both versions write.
+        api.function.node.add_dependency(deliver.function)
+        self._answer_at_domain(api.gateway, apis, deliver.function)
         if settings.alarms:
             notify_topic(self, settings.alarms)
         Tags.of(self).add("mcp-cell", settings.cell)
@@ -64,13 +67,17 @@ class McpTasksStack(Stack):
         # W3005: the CDK lets a function depend on its role, which the function refers to as well.
         self.template_options.metadata = {"cfn-lint": {"config": {"ignore_checks": ["W3005"]}}}
 
-    def _answer_at_domain(self, gateway: Gateway, apis: ApiProps) -> None:
+    def _answer_at_domain(
+        self, gateway: Gateway, apis: ApiProps, deliver: lambda_.Function
+    ) -> None:
         """The API's outputs; with a domain, its rules, and an API of their own for subscriptions
         if they are streamed.
         """
         settings, subscriptions = apis.settings, gateway
         if settings.separate_subscriptions_api:
-            subscriptions = SubscriptionsApi(self, "SubscriptionsApi", apis).gateway
+            api = SubscriptionsApi(self, "SubscriptionsApi", apis)
+            api.function.node.add_dependency(deliver)
+            subscriptions = api.gateway
             CfnOutput(self, "SubscriptionsApiId", value=subscriptions.rest_api_id)
         if settings.domain:
             Routing(self, "Routing", settings, gateway, subscriptions)

@@ -20,7 +20,7 @@ class SubscriptionsApi(Construct):
     def __init__(self, scope: Construct, construct_id: str, props: ApiProps) -> None:
         super().__init__(scope, construct_id)
         # It mostly waits, and costs its memory for as long as a subscription lasts.
-        function = props.code.function(
+        self.function = function = props.code.function(
             self,
             "api",
             description="Answers subscriptions/listen as a stream",
@@ -33,7 +33,6 @@ class SubscriptionsApi(Construct):
         )
         props.tables.tasks.grant(function, "dynamodb:GetItem", "dynamodb:BatchGetItem")
         props.tables.mailboxes.grant(function, *MAILBOX_ACTIONS)
-        props.tables.callers.grant(function, "dynamodb:GetItem", "dynamodb:UpdateItem")
         props.payloads.allow(function, ["s3:GetObject"], "")
         name = f"{props.settings.stack}-subscriptions"
         self.gateway = props.gateway(self, name, function, STREAMED)

@@ -9,6 +9,7 @@ RAISED: Final = {
     "max_creations": "10000",
     "max_polls": "1000",
     "max_subscriptions": "100",
+    "max_new_subscriptions": "10000",
     "max_calls": "100",
 }
 """Context of a deployment: out of the way, and still checked."""

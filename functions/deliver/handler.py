@@ -7,43 +7,66 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools import Logger
-from aws_lambda_powertools.utilities.batch import (
-    BatchProcessor,
-    EventType,
-    process_partial_response,
-)
 
+from mcp_tasks.aws.errors import error_code
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.notifications.changes import read_change
+from mcp_tasks.notifications.delivery import Delivery, deliver_all
 from mcp_tasks.tasks.task import now_ms
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
-    from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
     from aws_lambda_powertools.utilities.typing import LambdaContext
+
+LAST_STEP_MS: Final = 3_000
+"""How long before the function's time is up the last step begins: two calls, which may hang."""
 
 logger = Logger()
 deployment = Deployment(os.environ)
-processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
 
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Deliver a batch of events. SQS repeats those that failed."""
-    return process_partial_response(event, deliver, processor, context)
-
-
-def deliver(record: SQSRecord) -> None:
-    """Deliver one event. Raises what reading the event or writing to DynamoDB raises."""
-    try:
-        change = read_change(json.loads(record.body)["detail"])
-        mailboxes = deployment.mailboxes.deliver(change, change.detail(), now_ms())
-    except Exception as error:
-        logger.error("change could not be delivered", error=type(error).__name__)
-        raise
-    logger.info(
-        "change delivered", task_id=change.task_id, revision=change.revision, mailboxes=mailboxes
+    """Deliver a batch of events. SQS repeats those that failed, and no others."""
+    until = now_ms() + context.get_remaining_time_in_millis() - LAST_STEP_MS
+    deliveries: dict[str, Delivery | None] = {
+        record["messageId"]: _delivery(record["body"]) for record in event["Records"]
+    }
+    deliver_all(
+        deployment.mailboxes_for_delivery, [each for each in deliveries.values() if each], until
     )
+    failed = [message_id for message_id, each in deliveries.items() if not _delivered(each)]
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+
+
+def _delivery(body: str) -> Delivery | None:
+    """The delivery of an event; None for what is no event of this server."""
+    try:
+        change = read_change(json.loads(body)["detail"])
+    except (KeyError, TypeError, ValueError) as error:
+        _log_failure(error)
+        return None
+    return Delivery(change, change.detail())
+
+
+def _delivered(delivery: Delivery | None) -> bool:
+    if delivery is None:
+        return False
+    if delivery.error is not None:
+        _log_failure(delivery.error)
+        return False
+    change = delivery.change
+    logger.info(
+        "change delivered",
+        task_id=change.task_id,
+        revision=change.revision,
+        mailboxes=delivery.mailboxes,
+    )
+    return True
+
+
+def _log_failure(error: Exception) -> None:
+    logger.error("change could not be delivered", error=error_code(error))

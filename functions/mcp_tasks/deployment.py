@@ -17,6 +17,7 @@ from .aws.clients import (
     ONE_ATTEMPT,
     S3_CONFIG,
     S3_CONFIG_WITHIN_REQUEST,
+    SHORT_ATTEMPT,
     aws_client,
 )
 from .limits import Limits
@@ -65,15 +66,20 @@ class Deployment:
     @cached_property
     def mailboxes(self) -> Mailboxes:
         """The mailboxes of the open subscriptions."""
-        return Mailboxes(self._dynamodb, self._environment[names.MAILBOXES_TABLE])
+        table = self._environment[names.MAILBOXES_TABLE]
+        return Mailboxes(self._dynamodb, table, per_role=self._quota_per_role)
+
+    @cached_property
+    def mailboxes_for_delivery(self) -> Mailboxes:
+        """The same with one short attempt per call: the deliveries of a batch share their time."""
+        client = self._client("dynamodb", config=DEFAULT_CONFIG.merge(SHORT_ATTEMPT))
+        return Mailboxes(client, self._environment[names.MAILBOXES_TABLE])
 
     @cached_property
     def quotas(self) -> CallerQuotas:
         """The quotas of all callers."""
-        per_role = self._environment.get(names.QUOTA_PER) == "role"
-        return CallerQuotas(
-            self._dynamodb, self._environment[names.CALLERS_TABLE], per_role=per_role
-        )
+        table = self._environment[names.CALLERS_TABLE]
+        return CallerQuotas(self._dynamodb, table, per_role=self._quota_per_role)
 
     @cached_property
     def idempotency_keys(self) -> IdempotencyKeys:
@@ -148,6 +154,10 @@ class Deployment:
         """The state machine that runs a tool's tasks."""
         prefix = names.STATE_MACHINE_PREFIX
         return entry.state_machine_arn or self._environment[prefix] + entry.name
+
+    @property
+    def _quota_per_role(self) -> bool:
+        return self._environment.get(names.QUOTA_PER) == "role"
 
     @property
     def cell(self) -> str:

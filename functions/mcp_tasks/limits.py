@@ -23,7 +23,11 @@ class Limits:
     """`tasks/get` requests of one caller for one task. A task may always be polled twice as often
     as its tool's `poll_every` suggests. A burst may be 30 times as large."""
     max_open_subscriptions: int = 10
-    """`subscriptions/listen` requests of one caller that are open at a time."""
+    """`subscriptions/listen` requests of one caller that are open at a time. One that has ended
+    counts for another minute, but gives way."""
+    new_subscriptions_per_minute: int = 300
+    """Subscriptions that one caller may begin: as with creations. A client whose responses are
+    buffered begins one after each change."""
     max_open_calls: int = 20
     """Calls of one caller that run an author's code within their requests at a time: tools that do
     not become tasks, `ask_first`, prompts, resources and completions."""

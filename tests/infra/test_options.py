@@ -216,10 +216,10 @@ def test_make_destroy_needs_no_option_but_the_name() -> None:
 
 def test_every_limit_can_be_chosen() -> None:
     context = {"max_tasks": "1", "max_creations": "2", "max_polls": "3", "max_subscriptions": "4"}
-    context |= {"max_calls": "5"}
+    context |= {"max_calls": "5", "max_new_subscriptions": "11"}
     context |= {"max_body": "5000", "max_arguments": "6000", "max_depth": "70"}
     settings = _settings(**context, max_ttl_days="8", rate="9", burst="10")
-    assert settings.limits == Limits(1, 2, 3, 4, 5, 5000, 6000, 70)
+    assert settings.limits == Limits(1, 2, 3, 4, 11, 5, 5000, 6000, 70)
     assert settings.max_ttl == timedelta(days=8)
     assert _settings(max_workers="9").max_workers == 9
     assert settings.throttle == Throttle(rate=9, burst=10)
@@ -264,6 +264,7 @@ def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: 
         ("max_creations", "10001", "0 to 10000 tasks that one caller creates a minute"),
         ("max_polls", "1001", "0 to 1000 polls a second"),
         ("max_subscriptions", "101", "0 to 100 open subscriptions"),
+        ("max_new_subscriptions", "10001", "0 to 10000 subscriptions that one caller begins"),
         ("max_calls", "1001", "0 to 1000 calls of one caller"),
         ("max_workers", "-1", "0 to 10000 instances of each tool's worker"),
         ("reserved", "yes", "on or off"),

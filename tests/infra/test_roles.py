@@ -39,9 +39,10 @@ REPORTED = (
 """The rows, for a worker: only what a step reports, and without reading them."""
 ROWS = {"dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
 MAILBOX = {
+    "dynamodb:GetItem",
     "dynamodb:Query",
     "dynamodb:PutItem",
-    "dynamodb:DeleteItem",
+    "dynamodb:UpdateItem",
     "dynamodb:BatchWriteItem",
 }
 CALLER = {
@@ -95,7 +96,11 @@ ROLES: dict[str, Grants] = {
     },
     "Deliver/Role": {
         "<Deliver/Logs.Arn>": WRITE_LOGS,
-        "<Mailboxes/Table.Arn>": {"dynamodb:Query", "dynamodb:BatchWriteItem"},
+        "<Mailboxes/Table.Arn>": {
+            "dynamodb:GetItem",
+            "dynamodb:Query",
+            "dynamodb:BatchWriteItem",
+        },
         "<Deliver/Queue.Arn>": {
             "sqs:ReceiveMessage",
             "sqs:DeleteMessage",
@@ -327,7 +332,6 @@ def test_a_function_that_only_listens_may_not_run_tools_or_read_the_state_key(
         "<SubscriptionsApi/Logs.Arn>": WRITE_LOGS,
         "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:BatchGetItem"},
         "<Mailboxes/Table.Arn>": MAILBOX,
-        "<Callers/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         f"{PAYLOADS}*": {"s3:GetObject"},
         BUCKET: LISTED,
     }

@@ -341,3 +341,16 @@ def test_every_alarm_notifies_the_topic(with_own_key: Assembly, on_aws: Assembly
     assert with_topic.keys() > without.keys()
     assert all(found == [None, None, None] for found in without.values())
     assert all(found == [[TOPIC], [TOPIC], None] for found in with_topic.values())
+
+
+def test_what_subscribes_is_replaced_after_what_delivers(behind_a_domain: Assembly) -> None:
+    """`deliver` reads what both versions write about mailboxes. The older one does not."""
+    resources = behind_a_domain.template["Resources"].items()
+    functions = {
+        behind_a_domain.readable({"Ref": name}): resource.get("DependsOn", [])
+        for name, resource in resources
+        if resource["Type"] == "AWS::Lambda::Function"
+    }
+    for api in ("Api", "SubscriptionsApi"):
+        after = [behind_a_domain.readable({"Ref": n}) for n in functions[f"<{api}/Function>"]]
+        assert "<Deliver/Function>" in after, api

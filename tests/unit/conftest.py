@@ -118,6 +118,7 @@ def unlimited(stack: Stack) -> Stack:
         creations_per_minute=0,
         polls_per_second=0,
         max_open_subscriptions=0,
+        new_subscriptions_per_minute=0,
         max_open_calls=0,
     ).to_json()
     stack.serve()

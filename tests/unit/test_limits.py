@@ -11,10 +11,11 @@ def test_limits_travel_in_the_environment() -> None:
         creations_per_minute=2,
         polls_per_second=3,
         max_open_subscriptions=4,
-        max_open_calls=5,
-        max_body_bytes=6,
-        max_argument_bytes=7,
-        max_json_depth=8,
+        new_subscriptions_per_minute=5,
+        max_open_calls=6,
+        max_body_bytes=7,
+        max_argument_bytes=8,
+        max_json_depth=9,
     )
     assert Limits.from_json(limits.to_json()) == limits
     assert Limits.from_json(None) == Limits.from_json("") == Limits()

@@ -33,6 +33,11 @@ S3_CONFIG_WITHIN_REQUEST: Final = S3_CONFIG.merge(
 ONE_ATTEMPT: Final = Config(read_timeout=3, retries={"mode": "standard", "total_max_attempts": 1})
 """Merged into another: one attempt of at most 3 seconds."""
 
+SHORT_ATTEMPT: Final = Config(
+    connect_timeout=0.5, read_timeout=1, retries={"mode": "standard", "total_max_attempts": 1}
+)
+"""Merged into another: one attempt of at most 1.5 seconds. Whoever makes the call repeats it."""
+
 
 def aws_client(service: str, config: Config) -> Any:
     """A client of an AWS service, made by botocore: importing boto3 doubles the cold start."""

@@ -1,12 +1,14 @@
 """The mailboxes of subscriptions: what is kept for each of them, in a DynamoDB table of its own.
 
-    pk            sk                  attributes                what it is
-    task#<id>     <mailbox>           receivesUntil             a mailbox that gets a task's changes
-    mailbox#<id>  <task>#<revision>   detail, arrivedAt         an entry: a change to be delivered
-    owner#<hash>  <mailbox>           delivered, receivesUntil, a released mailbox, for the next
-                                      reusableUntil             subscription of the same client
+    pk             sk                   attributes                what it is
+    task#<id>      <number>             caller, mailbox,          a mailbox that gets a task's
+                                        receivesUntil             changes as long as it is live
+    mailbox#<id>   <task>#<revision>    detail, arrivedAt         an entry: a change to be delivered
+    mailbox#<id>   ~replaced                                      the subscription has to end
+    caller#<hash>  ...                  see `mailbox_quota`       which mailboxes are live
 
-A subscription reads only its mailbox, however many tasks it is for. Items live for minutes.
+A subscription reads only its mailbox, however many tasks it is for. A caller's mailboxes are
+numbered, so a task has no more items than its caller may have mailboxes. Items live for minutes.
 DynamoDB removes them some time after `expiresAt` (seconds), so readers check the other times
 (milliseconds) themselves.
 """
@@ -14,15 +16,17 @@ DynamoDB removes them some time after `expiresAt` (seconds), so readers check th
 from __future__ import annotations
 
 import json
-import secrets
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ..aws.dynamodb_values import from_attribute, to_attribute
 from ..tasks.errors import Busy
 from .changes import Change, read_change
+from .live_mailboxes import LiveMailbox
+from .mailbox import REUSABLE_MS, Mailbox, MailboxEntry, Subscriber
+from .mailbox_items import attributes, expires_at, put, query
+from .mailbox_quota import MailboxQuota, SubscriptionLimits
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -33,156 +37,155 @@ MAX_BATCH_WRITES: Final = 25
 MAX_WRITE_ATTEMPTS: Final = 6
 """How many calls in a row may leave some of their writes undone."""
 
-REUSABLE_MS: Final = 60_000
-"""How long a released mailbox goes on receiving, for the next subscription of its client."""
-
 EXTRA_RECEIVE_MS: Final = 60_000
-"""How much longer than necessary a mailbox receives. A client subscribes again and again, and not
-every one of its subscriptions has to write all `task#` items again."""
+"""How much longer than necessary a mailbox's `task#` items are good. A client subscribes again and
+again, and not every one of its subscriptions has to write all of them again. A mailbox that is not
+live gets nothing, however long its items are good."""
+
+REPLACED: Final = "~replaced"
+"""The sort key of what ends a subscription. It comes after every entry."""
 
 
 @dataclass(frozen=True, slots=True)
-class MailboxEntry:
-    """A change in a mailbox, under its sort key."""
+class Receiver:
+    """A mailbox that gets a task's changes."""
 
-    key: str
-    change: Change
-    arrived_at: int
+    mailbox_id: str
+    until: int
     """Milliseconds since the epoch."""
-
-
-@dataclass(slots=True)
-class Mailbox:
-    """What collects the changes of some tasks for one subscription."""
-
-    id: str
-    receives_until: int = 0
-    """Milliseconds since the epoch."""
-    delivered: dict[str, int] = field(default_factory=dict)
-    """The last revision of each task that its client was sent."""
 
 
 class Mailboxes:
-    """The table of mailboxes."""
+    """The table of mailboxes. With `per_role`, the sessions of a role are one caller."""
 
-    def __init__(self, client: DynamoDBClient, table: str) -> None:
+    def __init__(self, client: DynamoDBClient, table: str, *, per_role: bool = False) -> None:
         self._client = client
         self._table = table
+        self._quota = MailboxQuota(client, table, per_role=per_role)
 
-    def open(self, owner: str, task_ids: Collection[str], until: int, now: int) -> Mailbox:
-        """A mailbox that receives every change of these tasks from now on, until a time.
+    def open(
+        self,
+        subscriber: Subscriber,
+        task_ids: Collection[str],
+        until: int,
+        limits: SubscriptionLimits,
+        now: int,
+    ) -> Mailbox:
+        """A live mailbox for a subscription to some tasks, until a time.
 
-        It is one that the same owner released a moment ago and that has any of these tasks, with
-        the changes since then; or else a new one. `owner` is a hash of the client.
+        It is one that the same client released a moment ago and that has any of these tasks, with
+        the changes since then; or else a new one. Raises QuotaExceeded, RateLimited, and Busy when
+        other subscriptions were faster each time.
         """
-        mailbox = self._take_over(owner, task_ids, now) or Mailbox(secrets.token_hex(16))
-        # The other tasks of the mailbox are forgotten, and begin anew in a later subscription.
-        mailbox.delivered = {t: mailbox.delivered[t] for t in task_ids if t in mailbox.delivered}
+        mailbox, replaced = self._quota.acquire(subscriber, task_ids, until, limits, now)
+        if replaced is not None and not replaced.released:
+            self._end_subscription(replaced)
+        return mailbox
+
+    def follow(self, mailbox: Mailbox, task_ids: Collection[str], until: int) -> None:
+        """Let a mailbox receive every change of these tasks from now on, until a time.
+
+        The tasks are those of the mailbox's caller. Raises Busy, and ClientError.
+        """
         added = [task_id for task_id in task_ids if task_id not in mailbox.delivered]
-        if mailbox.receives_until < until + REUSABLE_MS:
-            mailbox.receives_until = until + REUSABLE_MS + EXTRA_RECEIVE_MS
+        if mailbox.follows_until < until + REUSABLE_MS:
+            mailbox.follows_until = until + REUSABLE_MS + EXTRA_RECEIVE_MS
             added = list(task_ids)
         self._write(
-            _put(
+            put(
                 pk=f"task#{task_id}",
-                sk=mailbox.id,
-                receivesUntil=mailbox.receives_until,
-                expiresAt=_expires_at(mailbox.receives_until),
+                sk=str(mailbox.number),
+                caller=mailbox.caller,
+                mailbox=mailbox.id,
+                receivesUntil=mailbox.follows_until,
+                expiresAt=expires_at(mailbox.follows_until),
             )
             for task_id in added
         )
-        return mailbox
 
-    def release(self, owner: str, mailbox: Mailbox, now: int) -> None:
-        """Keep a mailbox, which goes on receiving, for the next subscription of the same owner."""
-        until = min(now + REUSABLE_MS, mailbox.receives_until)
-        self._client.put_item(
-            TableName=self._table,
-            Item=_attributes(
-                pk=f"owner#{owner}",
-                sk=mailbox.id,
-                delivered=json.dumps(mailbox.delivered),
-                reusableUntil=until,
-                receivesUntil=mailbox.receives_until,
-                expiresAt=_expires_at(until),
-            ),
-        )
+    def release(self, mailbox: Mailbox, now: int) -> None:
+        """Keep a mailbox, which goes on receiving, for the next subscription of the same client."""
+        self._quota.release(mailbox, now)
 
-    def deliver(self, change: Change, detail: str, now: int) -> int:
-        """Put a change into every mailbox that receives its task's changes; returns their number.
+    def close(self, mailbox: Mailbox) -> None:
+        """Let a mailbox receive no more: there is no next subscription to these tasks."""
+        self._quota.close(mailbox)
 
-        A change that is delivered twice has one entry. Raises Busy, and ClientError.
-        """
+    def give_up(self, mailbox: Mailbox, now: int) -> None:
+        """End a subscription that has failed. What it took over is left for the next one."""
+        if mailbox.as_released:
+            self._quota.put_back(mailbox, now)
+        else:
+            self._quota.close(mailbox)
+
+    def receivers(self, task_id: str, now: int) -> list[Receiver]:
+        """The live mailboxes that receive a task's changes."""
         # Race: a subscription opens its mailbox, and then reads the task's item. An eventually
         # consistent read here might miss the mailbox, and the subscription a change after its read.
-        receivers = [
+        items = [
             item
-            for item in self._query(f"task#{change.task_id}", consistent=True)
+            for item in query(self._client, self._table, f"task#{task_id}")
             if item["receivesUntil"] > now
         ]
-        self._write(
-            _put(
-                pk=f"mailbox#{item['sk']}",
+        callers = {item["caller"] for item in items if "caller" in item}
+        live = {caller: self._quota.live_ids(caller, now) for caller in callers}
+        # Version 0.2 wrote items without a caller, whose sort key is the mailbox.
+        return [
+            Receiver(item.get("mailbox", item["sk"]), item["receivesUntil"])
+            for item in items
+            if "caller" not in item or item["mailbox"] in live[item["caller"]]
+        ]
+
+    def put_entries(
+        self, change: Change, detail: str, receivers: Collection[Receiver], now: int
+    ) -> list[Receiver]:
+        """Put a change into mailboxes, by one call; returns those that DynamoDB did not take.
+
+        There may be MAX_BATCH_WRITES receivers. A change that is delivered twice has one entry.
+        """
+        entries = {
+            f"mailbox#{receiver.mailbox_id}": put(
+                pk=f"mailbox#{receiver.mailbox_id}",
                 sk=_entry_key(change),
                 detail=detail,
                 arrivedAt=now,
-                expiresAt=_expires_at(item["receivesUntil"]),
+                expiresAt=expires_at(receiver.until),
             )
-            for item in receivers
-        )
-        return len(receivers)
+            for receiver in receivers
+        }
+        left = self._batch(entries.values())
+        refused = {request["PutRequest"]["Item"]["pk"]["S"] for request in left}
+        return [each for each in receivers if f"mailbox#{each.mailbox_id}" in refused]
 
     def entries(self, mailbox: Mailbox) -> list[MailboxEntry]:
-        """The entries of a mailbox.
+        """The entries of a mailbox, and in `mailbox` whether it was replaced.
 
         The read is eventually consistent: it may miss a new entry, and return a removed one.
         """
-        return [
-            MailboxEntry(item["sk"], read_change(json.loads(item["detail"])), item["arrivedAt"])
-            for item in self._query(f"mailbox#{mailbox.id}", consistent=False)
-        ]
+        items = query(self._client, self._table, f"mailbox#{mailbox.id}", consistent=False)
+        found = []
+        for item in items:
+            if item["sk"] == REPLACED:
+                mailbox.replaced = True
+            else:
+                change = read_change(json.loads(item["detail"]))
+                found.append(MailboxEntry(item["sk"], change, item["arrivedAt"]))
+        return found
 
     def remove(self, mailbox: Mailbox, keys: Iterable[str]) -> None:
         """Remove entries. Raises Busy, and ClientError."""
+        mailbox.as_released = False
         pk = f"mailbox#{mailbox.id}"
-        self._write({"DeleteRequest": {"Key": _attributes(pk=pk, sk=key)}} for key in keys)
+        self._write({"DeleteRequest": {"Key": attributes(pk=pk, sk=key)}} for key in keys)
 
-    def _take_over(self, owner: str, task_ids: Collection[str], now: int) -> Mailbox | None:
-        """The released mailbox of an owner that shares most with these tasks, if there is one."""
-        released = []
-        for item in self._query(f"owner#{owner}", consistent=True):
-            delivered = json.loads(item["delivered"])
-            shared = [delivered[task_id] for task_id in task_ids if task_id in delivered]
-            if shared and item["reusableUntil"] > now:
-                # Most tasks, then the latest revisions: an older mailbox would repeat changes.
-                released.append((len(shared), sum(shared), item["sk"]))
-        for *_, mailbox_id in sorted(released, reverse=True):
-            # Race: two subscriptions of one client begin at once. Only the one that deletes the
-            # item gets the mailbox. With one mailbox, each would get a part of its entries.
-            response = self._client.delete_item(
-                TableName=self._table,
-                Key=_attributes(pk=f"owner#{owner}", sk=mailbox_id),
-                ReturnValues="ALL_OLD",
-            )
-            if "Attributes" in response:
-                item = _values(response["Attributes"])
-                return Mailbox(item["sk"], item["receivesUntil"], json.loads(item["delivered"]))
-        return None
-
-    def _query(self, pk: str, *, consistent: bool) -> Iterator[dict[str, Any]]:
-        more: dict[str, Any] = {}
-        while True:
-            response: Mapping[str, Any] = self._client.query(
-                TableName=self._table,
-                KeyConditionExpression="pk = :pk",
-                ExpressionAttributeValues={":pk": {"S": pk}},
-                ConsistentRead=consistent,
-                **more,
-            )
-            yield from map(_values, response["Items"])
-            if "LastEvaluatedKey" not in response:
-                return
-            more = {"ExclusiveStartKey": response["LastEvaluatedKey"]}
+    def _end_subscription(self, replaced: LiveMailbox) -> None:
+        """Let the subscription of an open mailbox end."""
+        self._client.put_item(
+            TableName=self._table,
+            Item=attributes(
+                pk=f"mailbox#{replaced.id}", sk=REPLACED, expiresAt=expires_at(replaced.until)
+            ),
+        )
 
     def _write(self, requests: Iterable[dict[str, Any]]) -> None:
         """Write all requests, in as few calls as possible. Raises Busy, and ClientError."""
@@ -192,29 +195,17 @@ class Mailboxes:
             if attempt == MAX_WRITE_ATTEMPTS:
                 raise Busy(f"DynamoDB did not take {len(left)} writes")
             time.sleep(attempt and 0.02 * 2**attempt)
-            batch: Any = {self._table: left[:MAX_BATCH_WRITES]}
-            response: Mapping[str, Any] = self._client.batch_write_item(RequestItems=batch)
-            refused = response.get("UnprocessedItems", {}).get(self._table, [])
+            refused = self._batch(left[:MAX_BATCH_WRITES])
             attempt = attempt + 1 if refused else 0
             left = [*refused, *left[MAX_BATCH_WRITES:]]
+
+    def _batch(self, requests: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Write a batch; returns what DynamoDB had no capacity for."""
+        batch: Any = {self._table: list(requests)}
+        response: Mapping[str, Any] = self._client.batch_write_item(RequestItems=batch)
+        refused: list[dict[str, Any]] = response.get("UnprocessedItems", {}).get(self._table, [])
+        return refused
 
 
 def _entry_key(change: Change) -> str:
     return f"{change.task_id}#{change.revision:012}"
-
-
-def _put(**values: str | int) -> dict[str, Any]:
-    return {"PutRequest": {"Item": _attributes(**values)}}
-
-
-def _attributes(**values: str | int) -> dict[str, Any]:
-    return {name: to_attribute(value) for name, value in values.items()}
-
-
-def _values(item: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: from_attribute(value) for name, value in item.items()}
-
-
-def _expires_at(ms: int) -> int:
-    """When DynamoDB may remove an item that is needed until `ms`, in seconds since the epoch."""
-    return ms // 1000 + 60

@@ -1,19 +1,18 @@
 """One subscription, apart from the wire: which tasks it is for, and which changes to send.
 
-    subscription = Subscription(task_table, mailboxes, detailed_task, Subscriber(principal, client))
-    accepted = subscription.begin(task_ids, until)
+    mailbox = mailboxes.open(Subscriber(principal, client), task_ids, until, limits, now)
+    subscription = Subscription(task_table, mailboxes, detailed_task, principal)
+    accepted = subscription.begin(mailbox, task_ids, until)
     for change in subscription.changes(live=True): ...
     subscription.end()
 
-The mailbox is opened before the tasks' rows are read, so that no change is lost in between. The
+The mailbox follows the tasks before their rows are read, so that no change is lost in between. The
 rows are read again from time to time, in case an event was lost for good.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from aws_lambda_powertools import Logger
@@ -21,10 +20,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from ..tasks.errors import Busy, UnknownTask
 from ..tasks.state import Status
-from ..tasks.task import Task, now_ms
+from ..tasks.task import Task
 from ..tasks.task_table import TaskTable
 from .changes import Change, WireFormat, change_to
-from .mailboxes import Mailbox, MailboxEntry, Mailboxes
+from .clock import SYSTEM_CLOCK, Clock
+from .mailbox import Mailbox, MailboxEntry
+from .mailboxes import Mailboxes
 from .reorder_buffer import GAP_TIMEOUT_MS, ROW_GAP_TIMEOUT_MS, ReorderBuffer
 
 MIN_READ_INTERVAL_SECONDS: Final = 0.1
@@ -45,25 +46,6 @@ DYNAMODB_ERRORS: Final = (Busy, BotoCoreError, ClientError)
 """What a call to DynamoDB raises when it fails. The next call may succeed."""
 
 logger = Logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Subscriber:
-    """Who subscribes."""
-
-    principal: str
-    """Whose tasks may be subscribed to."""
-    client: str
-    """A hash by which the next subscription of the same client is recognized."""
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """The time, and a way to let it pass. Tests have their own."""
-
-    now_ms: Callable[[], int] = now_ms
-    sleep: Callable[[float], None] = time.sleep
-    """Takes seconds."""
 
 
 def _all_ids(tasks: Iterable[Task]) -> list[str]:
@@ -87,14 +69,14 @@ class Subscription:
         task_table: TaskTable,
         mailboxes: Mailboxes,
         wire_format: WireFormat,
-        subscriber: Subscriber,
+        principal: str,
         with_result: Callable[[Task, int], Task] = _unchanged,
-        clock: Clock = Clock(),
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._task_table = task_table
         self._mailboxes = mailboxes
         self._wire_format = wire_format
-        self._subscriber = subscriber
+        self._principal = principal
         self._with_result = with_result
         self._clock = clock
         self._until = 0
@@ -112,37 +94,43 @@ class Subscription:
 
     def begin(
         self,
+        mailbox: Mailbox,
         task_ids: Iterable[str],
         until: int,
         permitted: Callable[[Iterable[Task]], Collection[str]] = _all_ids,
     ) -> list[str]:
         """Subscribe to those of the tasks that exist and are the principal's; returns their ids.
 
-        `until` is in milliseconds since the epoch. `permitted` returns the ids of those of the
-        found tasks that the subscriber may read, or raises.
+        `mailbox` was opened for these tasks, and until the same time in milliseconds since the
+        epoch. `permitted` returns the ids of those of the found tasks that the subscriber may read,
+        or raises.
         """
         now = self._clock.now_ms()
         wanted = list(dict.fromkeys(task_ids))
-        principal = self._subscriber.principal
-        found = self._task_table.get_many(wanted, now, principal) if wanted else {}
+        found = self._task_table.get_many(wanted, now, self._principal)
         ids = permitted(found.values())
         accepted = [task_id for task_id in wanted if task_id in ids]
+        # The other tasks of the mailbox are forgotten, and begin anew in a later subscription.
+        mailbox.delivered = {t: r for t, r in mailbox.delivered.items() if t in accepted}
+        self._mailbox = mailbox
         self._until = until
         self._open = set(accepted)
-        if accepted:
-            self._mailbox = self._mailboxes.open(self._subscriber.client, accepted, until, now)
-            self._order = ReorderBuffer(self._mailbox.delivered)
-            self._known = set(self._mailbox.delivered)
-            self._continues = bool(self._known)
+        # A terminal task never changes, so there is nothing to follow.
+        going_on = [task_id for task_id in accepted if not found[task_id].status.terminal]
+        self._mailboxes.follow(mailbox, going_on, until)
+        self._order = ReorderBuffer(mailbox.delivered)
+        self._known = set(mailbox.delivered)
+        self._continues = bool(self._known)
         return accepted
 
     def changes(self, live: bool) -> Iterator[Change | None]:
         """Each task's current state, then every change; None when a keep-alive is due.
 
-        Ends when all tasks are terminal, or the time is up. If it is not `live`, the client sees
-        nothing before the end, so it also ends as soon as there is something new.
+        Ends when all tasks are terminal, when the time is up, or when a later subscription of the
+        same client has replaced it. If it is not `live`, the client sees nothing before the end, so
+        it also ends as soon as there is something new.
         """
-        if self._mailbox is None:
+        if self._mailbox is None or not self._open:
             return
         news = False
         self._mailbox_read_at = sent_at = self._clock.now_ms()
@@ -157,7 +145,8 @@ class Subscription:
             yield from self._repeat(delivered_before)
             self._remove_delivered(self._mailbox)
             now = self._clock.now_ms()
-            if not self._open or now >= self._until or (news and not live):
+            over = now >= self._until or self._mailbox.replaced
+            if not self._open or over or (news and not live):
                 return
             if now - sent_at >= KEEP_ALIVE_INTERVAL_MS:
                 yield None
@@ -167,11 +156,15 @@ class Subscription:
 
     def end(self) -> None:
         """Stop. The next subscription of the same client continues from here."""
-        if self._mailbox is not None and self._open:
-            # A task whose first state did not fit into the response begins anew.
-            delivered = {t: r for t, r in self._order.delivered.items() if t in self._known}
-            self._mailbox.delivered = delivered
-            self._mailboxes.release(self._subscriber.client, self._mailbox, self._clock.now_ms())
+        mailbox = self._mailbox
+        if mailbox is None or mailbox.replaced:
+            return
+        if not self._open:
+            self._mailboxes.close(mailbox)
+            return
+        # A task whose first state did not fit into the response begins anew.
+        mailbox.delivered = {t: r for t, r in self._order.delivered.items() if t in self._known}
+        self._mailboxes.release(mailbox, self._clock.now_ms())
 
     def _read(self, mailbox: Mailbox) -> list[Change]:
         """Read the mailbox, and the rows when it is time.
@@ -200,7 +193,7 @@ class Subscription:
     def _read_rows(self) -> list[Change]:
         """Add the tasks' states to the buffer; returns those that were delivered before."""
         now = self._clock.now_ms()
-        tasks = self._task_table.get_many(sorted(self._open), now, self._subscriber.principal)
+        tasks = self._task_table.get_many(sorted(self._open), now, self._principal)
         self._open &= tasks.keys()  # The others have expired.
         for task_id in tasks.keys() - self._order.delivered.keys():
             # The first state is the current one; earlier changes are not waited for.
@@ -256,7 +249,7 @@ class Subscription:
             return change
         now = self._clock.now_ms()
         try:
-            task = self._task_table.get(change.task_id, now, self._subscriber.principal)
+            task = self._task_table.get(change.task_id, now, self._principal)
         except UnknownTask:
             self._open.discard(change.task_id)
             return None

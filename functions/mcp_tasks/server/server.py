@@ -91,8 +91,7 @@ def _subscriptions(deployment: Deployment) -> Subscriptions:
         _task_access(deployment),
         deployment.task_table,
         deployment.mailboxes,
-        deployment.quotas,
         ResultLinks(deployment.payloads_within_request),
-        deployment.limits.max_open_subscriptions,
+        deployment.limits,
         deployment.cell,
     )

@@ -1,10 +1,11 @@
-"""Keys of the callers table: a hash of fixed length, because clients choose the texts' length.
+"""Keys of a caller's items: a hash of fixed length, because clients choose the texts' length.
 
-pk                                         item
+pk                                         item of the callers table
 tasks#<hash of principal>                  the caller's quota item of tasks (`quotas`)
-subscriptions#<hash of principal>          the caller's quota item of subscriptions (`quotas`)
 calls#<hash of principal>                  the caller's quota item of calls (`quotas`)
 key#<hash of principal and key>            an idempotency key (`idempotency`)
+
+Mailboxes have a table of their own, in which `caller#<hash of principal>` has the caller's.
 """
 
 from __future__ import annotations

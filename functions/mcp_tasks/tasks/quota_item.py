@@ -1,9 +1,8 @@
 """A caller's quota item, and the conditional update that adds an entry to it. Pure.
 
-    pk                     open                                    tat            checkedAt
-    tasks#<hash>           {<task id>: <time of the entry>}        see RateLimit  see CallerQuotas
-    subscriptions#<hash>   {<subscription id>: <until when>}
-    calls#<hash>           {<call id>: <until when>}
+    pk             open                                tat            checkedAt
+    tasks#<hash>   {<task id>: <time of the entry>}    see RateLimit  see CallerQuotas
+    calls#<hash>   {<call id>: <until when>}
 
 One item holds all that one caller has open of a kind. So one write checks the limit and adds the
 entry, and an entry that is added twice is one entry. Times are milliseconds.

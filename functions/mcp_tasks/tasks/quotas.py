@@ -1,7 +1,7 @@
-"""Callers' quotas: how many tasks, subscriptions and calls one caller may have open at once.
+"""Callers' quotas: how many tasks and calls one caller may have open at once.
 
-What a caller has open are the entries of its quota item (see `quota_item`). A subscription removes
-its entry when it ends. Nothing removes a task's entry when the task ends: only when the quota is
+What a caller has open are the entries of its quota item (see `quota_item`). A call removes its
+entry when it ends. Nothing removes a task's entry when the task ends: only when the quota is
 used up are the tasks' rows read, and the entries of ended tasks removed. So no entry can leak,
 however a task ends, and whatever is lost on the way. A task that was cancelled has ended when its
 last step cannot run any more (`last_step.py`).
@@ -36,7 +36,7 @@ RECHECK_AFTER_MS: Final = 2_000
 """When no task had ended, how long until the tasks' rows are read again."""
 
 FindEnded = Callable[[Mapping[str, int]], Collection[str]]
-"""Of the entries of an item, the ids whose task or subscription has ended."""
+"""Of the entries of an item, the ids whose task or call has ended."""
 
 
 class QuotaExceeded(Exception):
@@ -73,22 +73,6 @@ class CallerQuotas:
     def release_task(self, principal: str, task_id: str) -> None:
         """Remove the entry of a task that could not be written."""
         self._remove(self._key("tasks", principal), [task_id])
-
-    def acquire_subscription(
-        self, principal: str, subscription_id: str, until: int, max_open: int, now: int
-    ) -> None:
-        """Count a subscription until `release_subscription`, or until the time `until`.
-
-        Raises QuotaExceeded, and Busy.
-        """
-        if max_open:
-            entry = NewEntry(subscription_id, until, max_open, None, now)
-            key = self._key("subscriptions", principal)
-            self._add(key, entry, lambda open_: _past(open_, now))
-
-    def release_subscription(self, principal: str, subscription_id: str) -> None:
-        """Remove a subscription's entry, if there is one."""
-        self._remove(self._key("subscriptions", principal), [subscription_id])
 
     def acquire_call(
         self, principal: str, call_id: str, until: int, max_open: int, now: int

@@ -19,6 +19,7 @@ NOTED_IN: Final = [
         "tasks/test_reconcile_index",
         "tasks/test_quotas",
         "tasks/test_idempotency",
+        "notifications/test_mailbox_quota",
         "workflows/test_reconcile",
         "workflows/test_clocks",
     )

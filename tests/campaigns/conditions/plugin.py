@@ -18,9 +18,14 @@ from botocore.client import BaseClient
 
 from tests.campaigns.conditions.table import clauses
 
-TASKS: Final = str(Path("mcp_tasks") / "tasks") + os.sep
+PACKAGES: Final = tuple(
+    str(Path("mcp_tasks") / name) + os.sep for name in ("tasks", "notifications")
+)
+"""The packages that write under conditions."""
 ALWAYS: Final = "(attribute_exists(anything) OR attribute_not_exists(anything))"
-HELPERS: Final = frozenset({"_update", "_add", "_write", "_remove", "_remove_ended"})
+HELPERS: Final = frozenset(
+    {"_update", "_add", "_write", "_remove", "_remove_ended", "_set_released"}
+)
 """Methods that write for others, which are the ones to name."""
 
 _make_api_call = BaseClient._make_api_call  # type: ignore[attr-defined]
@@ -45,12 +50,12 @@ def make_api_call(client: Any, operation: str, request: dict[str, Any]) -> Any:
 
 
 def _method() -> str:
-    """The method of mcp_tasks.tasks that makes the call, apart from helpers within the module."""
+    """The method of these packages that makes the call, apart from helpers within its module."""
     found = "?"
     frame = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
-        if TASKS in code.co_filename:
+        if any(package in code.co_filename for package in PACKAGES):
             found = f"{Path(code.co_filename).stem}.{code.co_name}"
             if code.co_name not in HELPERS:
                 return found

@@ -18,7 +18,7 @@ class Condition:
     """One clause of one method's write."""
 
     method: str
-    """`module.method`, of mcp_tasks.tasks."""
+    """`module.method`, of mcp_tasks.tasks or mcp_tasks.notifications."""
     clause: str
     race: str
     test: str
@@ -45,6 +45,7 @@ def clauses(expression: str) -> Iterator[str]:
 
 WRITERS: Final = {
     "idempotency": {"claim", "release"},
+    "mailbox_quota": {"_write", "_update"},
     "quota_item": {"add_entry_request"},
     "quotas": {"_remove_ended", "_remove"},
     "conditional_update": {"update_request"},
@@ -54,7 +55,7 @@ WRITERS: Final = {
         *("report", "store_tool_error", "ask", "answer", "close_ask", "mark_delivered", "_end"),
     },
 }
-"""Functions that make a conditional write, or say what one writes, by module of mcp_tasks.tasks."""
+"""Functions that make a conditional write, or say what one writes, by their module."""
 
 CONDITIONS: Final = (
     Condition(
@@ -68,12 +69,6 @@ CONDITIONS: Final = (
         "taskId = :task",
         "the key expired, and stands for a newer task",
         "tasks/test_idempotency.py::test_a_key_that_stands_for_a_newer_task_is_kept",
-    ),
-    Condition(
-        "quotas.release_subscription",
-        "attribute_exists(#open)",
-        "the item expired since it was read; none that holds nothing is made",
-        "tasks/test_quotas.py::test_a_subscription_without_an_entry_removes_none[no item]",
     ),
     Condition(
         "quotas.release_task",
@@ -106,22 +101,34 @@ CONDITIONS: Final = (
         "tasks/test_quotas.py::test_a_call_without_an_entry_removes_none",
     ),
     Condition(
-        "quotas.acquire_subscription",
-        "attribute_exists(#open)",
-        "the item expired since it was read; none that holds nothing is made",
-        "tasks/test_quotas.py::test_no_more_subscriptions_than_the_quota",
+        "mailbox_quota.acquire",
+        "attribute_not_exists(#writtenBy)",
+        "two subscriptions are a caller's first; the second must not overwrite the first's mailbox",
+        "notifications/test_mailbox_quota.py::test_two_are_a_callers_first_at_once",
     ),
     Condition(
-        "quotas.acquire_subscription",
-        "attribute_not_exists(#open)",
-        "two calls are a caller's first; the second must not overwrite the first's entry",
-        "tasks/test_quotas.py::test_two_subscriptions_are_a_callers_first_at_once",
+        "mailbox_quota.acquire",
+        "#writtenBy = :seen",
+        "two take the last number, or one released mailbox, at once; or another ends meanwhile",
+        "notifications/test_mailbox_quota.py::test_two_take_the_last_number_at_once",
     ),
     Condition(
-        "quotas.acquire_subscription",
-        "size(#open) < :max",
-        "two add the last entry at once",
-        "tasks/test_quotas.py::test_no_more_subscriptions_than_the_quota",
+        "mailbox_quota.release",
+        "#live.#number.#id = :id",
+        "the mailbox was replaced; its number is another's",
+        "notifications/test_mailbox_quota.py::test_what_was_replaced_stays_replaced",
+    ),
+    Condition(
+        "mailbox_quota.close",
+        "#live.#number.#id = :id",
+        "the mailbox was replaced; its number is another's",
+        "notifications/test_mailbox_quota.py::test_what_was_replaced_stays_replaced",
+    ),
+    Condition(
+        "mailbox_quota.put_back",
+        "#live.#number.#id = :id",
+        "the mailbox was replaced; its number is another's",
+        "notifications/test_mailbox_quota.py::test_what_failed_after_its_time_is_not_put_back",
     ),
     Condition(
         "quotas.acquire_task",

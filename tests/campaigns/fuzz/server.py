@@ -59,6 +59,7 @@ ENVIRONMENT: Final = {
         creations_per_minute=0,
         polls_per_second=0,
         max_open_subscriptions=0,
+        new_subscriptions_per_minute=0,
         max_open_calls=0,
     ).to_json(),
     "STATE_MACHINE_PREFIX": ARN,
@@ -206,7 +207,7 @@ class Server:
                 assert rows == self._rows, "a request that was refused has changed a row"
                 assert not _mailboxes(), "a request that was refused has a mailbox"
             elif is_listen(document):
-                assert set(made) <= {"batch_write_item", "put_item"}, made
+                assert set(made) <= {"batch_write_item", "put_item", "update_item"}, made
                 assert rows == self._rows, "whoever only listens has changed a row"
             elif answer.result.get("resultType") == "task":
                 assert made.pop("put_object", 0) <= 1

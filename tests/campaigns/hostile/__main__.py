@@ -32,6 +32,7 @@ LIMITS = {
     "max_creations": "10000",
     "max_polls": "1000",
     "max_subscriptions": "100",
+    "max_new_subscriptions": "10000",
     "max_calls": "100",
     "rate": "10000",
     "burst": "10000",

@@ -26,6 +26,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from mcp_tasks.notifications.changes import Change
+from mcp_tasks.notifications.clock import Clock as SubscriptionClock
+from mcp_tasks.notifications.mailbox import Subscriber
+from mcp_tasks.notifications.mailbox_quota import MailboxQuota, SubscriptionLimits
 from mcp_tasks.notifications.mailboxes import Mailboxes
 from mcp_tasks.notifications.reorder_buffer import GAP_TIMEOUT_MS, ROW_GAP_TIMEOUT_MS
 from mcp_tasks.notifications.subscription import (
@@ -33,13 +36,10 @@ from mcp_tasks.notifications.subscription import (
     MAX_READ_INTERVAL_SECONDS,
     MIN_READ_INTERVAL_SECONDS,
     ROW_READ_INTERVAL_MS,
-    Subscriber,
     Subscription,
 )
-from mcp_tasks.notifications.subscription import (
-    Clock as SubscriptionClock,
-)
 from mcp_tasks.server.methods.task_wire_format import detailed_task
+from mcp_tasks.tasks.caller_key import caller_key
 from mcp_tasks.tasks.questions import FormQuestion, open_ask
 from mcp_tasks.tasks.task_table import TaskTable
 from tests.unit.support.aws import (
@@ -104,6 +104,7 @@ class World:
     rows: TaskTable
     mailboxes: Mailboxes
     clock: Clock = field(default_factory=Clock)
+    limits: SubscriptionLimits = field(default_factory=SubscriptionLimits)
 
     def __post_init__(self) -> None:
         # The world's own writes are not counted with the subscriptions' calls.
@@ -134,20 +135,29 @@ class World:
         self, *task_ids: str, ms: int = STREAMED, live: bool = True, **who: str
     ) -> Running:
         """Begin a subscription."""
+        subscriber = Subscriber(who.get("principal", "alice"), who.get("client", "her laptop"))
         subscription = Subscription(
             self.rows,
             self.mailboxes,
             detailed_task,
-            Subscriber(who.get("principal", "alice"), who.get("owner", "her laptop")),
+            subscriber.principal,
             clock=SubscriptionClock(self.clock, self.clock.wait),
         )
-        accepted = subscription.begin(task_ids, self.clock() + ms)
+        until = self.clock() + ms
+        mailbox = self.mailboxes.open(subscriber, task_ids, until, self.limits, self.clock())
+        accepted = subscription.begin(mailbox, task_ids, until)
         return Running(self, subscription, accepted, live)
 
     def entries(self) -> int:
         """How many entries lie in all mailboxes."""
         items = real("dynamodb").scan(TableName=MAILBOXES)["Items"]
         return sum(item["pk"]["S"].startswith("mailbox#") for item in items)
+
+    def live(self) -> int:
+        """How many mailboxes receive changes."""
+        mailboxes = MailboxQuota(real("dynamodb"), MAILBOXES)
+        caller = caller_key("caller", "alice")["pk"]["S"]
+        return len(mailboxes.live_ids(caller, self.clock()))
 
     def lose(self) -> None:
         """Publish what is in the stream, and lose what is on the bus."""
@@ -220,7 +230,7 @@ def test_an_expired_task_is_not_accepted(world: World) -> None:
     assert world.subscribe(A, B).accepted == [A]
 
 
-@pytest.mark.parametrize("task_ids", [[], [C]])
+@pytest.mark.parametrize("task_ids", [["c1-" + "d" * 32], [C]])
 def test_without_an_accepted_task_it_ends_at_once(world: World, task_ids: list[str]) -> None:
     world.create(C, principal="mallory")
     world.calls.forget()
@@ -228,7 +238,9 @@ def test_without_an_accepted_task_it_ends_at_once(world: World, task_ids: list[s
     assert subscription.accepted == []
     assert subscription.receive() == []
     assert world.clock.waits == []
-    assert world.calls.operations == ["batch_get_item"] * len(task_ids)
+    opened, closed = ["get_item", "update_item"], ["update_item"]
+    assert world.calls.operations == [*opened, "batch_get_item", *closed]
+    assert world.live() == 0
 
 
 # the beginning
@@ -704,8 +716,9 @@ def test_a_subscription_whose_tasks_are_terminal_releases_no_mailbox(world: Worl
     world.clock.at(1_000, lambda: world.complete(A))
     world.subscribe(A).receive()
     assert world.calls.operations.count("batch_write_item") == 1, "to subscribe"
+    assert world.live() == 0
     items = real("dynamodb").scan(TableName=MAILBOXES)["Items"]
-    assert [item for item in items if item["pk"]["S"].startswith("owner#")] == []
+    assert [item for item in items if item["sk"]["S"].startswith("released#")] == []
 
 
 def test_two_subscriptions_of_a_client_at_once_get_every_change_each(world: World) -> None:
@@ -758,15 +771,11 @@ def test_a_subscription_reads_its_tasks_twice_and_then_seldom(world: World) -> N
     world.subscribe(A, ms=65_000).receive()
     assert world.calls.operations.count("batch_get_item") == 2 + 1
     assert world.calls.operations.count("batch_write_item") == 1
-    assert world.calls.operations[-1] == "put_item"
+    assert world.calls.operations[-2:] == ["put_item", "update_item"]
 
 
-def test_the_mailbox_with_the_latest_revisions_is_taken_over(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_mailbox_with_the_latest_revisions_is_taken_over(world: World) -> None:
     """A client that hung up is not noticed, so an older subscription may end after a newer one."""
-    ids = iter(["ff" * 16, "00" * 16])
-    monkeypatch.setattr("mcp_tasks.notifications.mailboxes.secrets.token_hex", lambda _: next(ids))
     world.create(A)
     abandoned, second = world.subscribe(A, ms=20_000), world.subscribe(A, ms=50_000)
     changes = iter(abandoned)

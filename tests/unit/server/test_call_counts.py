@@ -12,6 +12,7 @@ import pytest
 
 from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import FILE_NAME
+from mcp_tasks.server.methods.subscriptions import STREAM_END_MS
 from mcp_tasks.tasks.questions import FormQuestion, open_ask
 from mcp_tasks.tasks.task import now_ms
 from tests.paths import FUNCTIONS
@@ -205,20 +206,26 @@ def test_an_answer_to_nothing_is_one_read(stack: Stack) -> None:
     assert stack.calls.operations == ["get_item"]
 
 
-FOLLOW: Final = ["batch_get_item", "query"]
-"""Which tasks there are, and whether a mailbox was left for them."""
+OPEN: Final = ["get_item", "update_item"]
+"""What mailboxes the caller has, and one more: quota and rate limit are in the same item."""
+TAKE_OVER: Final = ["get_item", "query", "update_item"]
+"""Also what was delivered to the client's last subscription."""
+ACCEPT: Final = ["batch_get_item"]
+"""Which tasks there are."""
 READ: Final = ["batch_get_item", "query"]
 """The tasks once more, now that nothing is missed, and the mailbox."""
+RELEASE: Final = ["put_item", "update_item"]
+"""What was delivered, and that the mailbox is left for the next subscription."""
 
 
 @pytest.fixture
 def time(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Time:
-    """A streaming function that has no time left, and no limit of subscriptions."""
-    stack.environment["LIMITS"] = Limits(max_open_tasks=0, max_open_subscriptions=0).to_json()
+    """A streaming function that has no time left for a subscription."""
+    stack.environment["LIMITS"] = Limits(max_open_tasks=0, creations_per_minute=0).to_json()
     stack.serve()
     found = Time()
     found.rule(monkeypatch)
-    stack.way = Streamed(found, remaining_ms=0)
+    stack.way = Streamed(found, remaining_ms=STREAM_END_MS)
     return found
 
 
@@ -236,7 +243,7 @@ def test_a_subscription_reads_its_tasks_twice_and_follows_them_in_batches(
     """Once to learn whose they are, and once when the mailbox receives every later change."""
     stack.listen(followed(stack, tasks))
     follow = ["batch_write_item"] * writes
-    assert stack.calls.operations == [*FOLLOW, *follow, *READ, "put_item"]
+    assert stack.calls.operations == [*OPEN, *ACCEPT, *follow, *READ, *RELEASE]
     reads = [c.arguments for c in stack.calls.made if c.operation == "batch_get_item"]
     for read in reads:
         assert read["RequestItems"][TABLE]["ConsistentRead"] is True
@@ -245,19 +252,7 @@ def test_a_subscription_reads_its_tasks_twice_and_follows_them_in_batches(
     assert tables == {MAILBOXES}
 
 
-def test_a_subscription_acquires_its_quota_and_releases_it(stack: Stack) -> None:
-    (task_id,) = followed(stack, 1)
-    stack.deployment.task_table.complete(task_id, {"content": []}, now_ms())
-    stack.listen([task_id])
-    stack.calls.forget()
-    stack.listen([task_id])
-    first, *_, last = stack.calls.made
-    for call in (first, last):
-        assert call.operation == "update_item"
-        assert call.arguments["TableName"] == CALLERS
-
-
-def test_a_subscription_that_is_continued_writes_one_row_and_deletes_one(
+def test_a_subscription_that_is_continued_writes_two_items_three_times(
     stack: Stack, time: Time
 ) -> None:
     """However many tasks it follows: they are followed for longer than it takes."""
@@ -265,7 +260,7 @@ def test_a_subscription_that_is_continued_writes_one_row_and_deletes_one(
     for _ in range(3):
         stack.calls.forget()
         stack.listen(task_ids)
-    assert stack.calls.operations == [*FOLLOW, "delete_item", *READ, "put_item"]
+    assert stack.calls.operations == [*TAKE_OVER, *ACCEPT, *READ, *RELEASE]
 
 
 def test_delivered_mailbox_entries_are_removed_in_one_batch(stack: Stack, time: Time) -> None:
@@ -277,7 +272,7 @@ def test_delivered_mailbox_entries_are_removed_in_one_batch(stack: Stack, time: 
     push.run()
     stack.calls.forget()
     stack.listen(task_ids)
-    expected = [*FOLLOW, "delete_item", *READ, "batch_write_item", "put_item"]
+    expected = [*TAKE_OVER, *ACCEPT, *READ, "batch_write_item", *RELEASE]
     assert stack.calls.operations == expected
 
 
@@ -287,7 +282,7 @@ def test_a_subscription_to_ended_tasks_leaves_no_mailbox(stack: Stack, time: Tim
         stack.deployment.task_table.complete(task_id, {"content": []}, time.now)
     stack.calls.forget()
     stack.listen(task_ids)
-    assert "put_item" not in stack.calls.operations
+    assert stack.calls.operations == [*OPEN, *ACCEPT, *READ, "update_item"]
 
 
 def test_a_quiet_moment_of_a_subscription_is_one_query(stack: Stack, time: Time) -> None:
@@ -295,7 +290,7 @@ def test_a_quiet_moment_of_a_subscription_is_one_query(stack: Stack, time: Time)
     a consistent one."""
     stack.way = Streamed(time, remaining_ms=10_000 + 15_000)
     stack.listen(followed(stack, 5))
-    quiet = stack.calls.made[len([*FOLLOW, "batch_write_item", *READ]) : -1]
+    quiet = stack.calls.made[len([*OPEN, *ACCEPT, "batch_write_item", *READ]) : -2]
     assert [call.operation for call in quiet] == ["query"] * len(time.waits)
     assert {call.arguments["ConsistentRead"] for call in quiet} == {False}
     assert min(time.waits) >= 0.1

@@ -24,7 +24,8 @@ class Limited:
     def serve(self, **limits: int) -> Stack:
         """Start it with these limits of a caller, and no others."""
         off = {"max_open_tasks": 0, "creations_per_minute": 0}
-        off |= {"polls_per_second": 0, "max_open_subscriptions": 0, "max_open_calls": 0}
+        off |= {"max_open_subscriptions": 0, "new_subscriptions_per_minute": 0}
+        off |= {"polls_per_second": 0, "max_open_calls": 0}
         self.stack.environment["LIMITS"] = Limits(**{**off, **limits}).to_json()
         self.stack.serve()
         return self.stack

@@ -11,7 +11,8 @@ from typing import Any, Final
 import pytest
 
 from mcp_tasks.aws.streaming_runtime import Response
-from mcp_tasks.notifications.subscription import Clock, Subscription
+from mcp_tasks.notifications.clock import Clock
+from mcp_tasks.notifications.subscription import Subscription
 from mcp_tasks.server.http.endpoint import Endpoint
 from mcp_tasks.server.http.event_stream import end_stream, streamed_channel
 from mcp_tasks.server.http.messages import HttpRequest

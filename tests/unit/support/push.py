@@ -7,14 +7,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from moto.dynamodb.models import dynamodb_backends
 
-from mcp_tasks.notifications.changes import changes_to_publish, read_change
+from mcp_tasks.notifications.changes import Change, changes_to_publish, read_change
+from mcp_tasks.notifications.clock import Clock
+from mcp_tasks.notifications.delivery import Delivery, deliver_all
 from mcp_tasks.notifications.event_bus import EventBus
 from mcp_tasks.notifications.mailboxes import Mailboxes
 from mcp_tasks.server.methods.task_wire_format import detailed_task
 from mcp_tasks.tasks.task import now_ms
 from tests.unit.support.aws import ACCOUNT, MAILBOXES, REGION, TABLE, real
+
+
+def deliver(mailboxes: Mailboxes, change: Change, now: int) -> int:
+    """Deliver a change at a moment; returns how many mailboxes got it. Raises what went wrong."""
+    delivery = Delivery(change, change.detail())
+    clock = Clock(lambda: now, lambda seconds: pytest.fail(f"a pause of {seconds} s"))
+    deliver_all(mailboxes, [delivery], now + 1, clock)
+    if delivery.error is not None:
+        raise delivery.error
+    return delivery.mailboxes
 
 
 @dataclass
@@ -58,8 +71,7 @@ class Push:
     def deliver(self) -> None:
         """The function `deliver`, on all that is on the bus."""
         while self.events:
-            change = read_change(self.events.pop(0))
-            self.mailboxes.deliver(change, change.detail(), self.clock())
+            deliver(self.mailboxes, read_change(self.events.pop(0)), self.clock())
 
     def run(self) -> None:
         """All the way."""

@@ -6,7 +6,7 @@ fails without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import count
 from typing import Any, Final
 
@@ -163,15 +163,6 @@ def test_two_add_a_callers_first_entry_at_once(callers: Callers) -> None:
     assert callers.tat() == NOW + 2 * THREE.interval_ms
 
 
-def test_two_subscriptions_are_a_callers_first_at_once(callers: Callers) -> None:
-    def subscribe(who: Callers, subscription_id: str) -> None:
-        who.quotas.acquire_subscription("alice", subscription_id, NOW + HOUR, 2, NOW)
-
-    callers.before(lambda: subscribe(callers.other(), "one"), nth=1)
-    subscribe(callers, "other")
-    assert callers.open("subscriptions") == {"one", "other"}
-
-
 def test_a_first_entry_is_two_writes_and_every_other_is_one(callers: Callers) -> None:
     callers.aws.forget()
     callers.take(0)
@@ -204,7 +195,6 @@ def test_an_entry_that_is_added_twice_is_one_entry(
 def test_without_limits_nothing_is_written(callers: Callers) -> None:
     callers.aws.forget()
     callers.take(0, max_open=0)
-    callers.quotas.acquire_subscription("alice", "listen", NOW + HOUR, 0, NOW)
     assert callers.aws.made == []
 
 
@@ -236,7 +226,7 @@ def test_an_error_of_dynamodb_is_not_taken_for_a_refusal(callers: Callers) -> No
     with pytest.raises(ClientError, match="InternalServerError"):
         callers.take(0)
     with pytest.raises(ClientError, match="InternalServerError"):
-        callers.quotas.release_subscription("alice", "listen")
+        callers.quotas.release_call("alice", "call")
 
 
 def test_an_item_outlives_what_it_holds(callers: Callers) -> None:
@@ -515,78 +505,6 @@ def test_without_a_limit_of_tasks_an_item_does_not_grow(callers: Callers) -> Non
     assert len(callers.open()) <= 1
 
 
-# subscriptions
-
-
-def subscribe(
-    callers: Callers, *names: str, now: int = NOW, until: int = NOW + HOUR, max_open: int = 2
-) -> None:
-    for name in names:
-        callers.quotas.acquire_subscription("alice", name, until, max_open, now)
-
-
-def test_no_more_subscriptions_than_the_quota(callers: Callers) -> None:
-    subscribe(callers, "a", "b")
-    with pytest.raises(QuotaExceeded):
-        subscribe(callers, "c")
-    callers.quotas.acquire_subscription("bob", "c", NOW + HOUR, 2, NOW)
-    callers.take(0)
-    assert callers.open("subscriptions") == {"a", "b"}
-
-
-def test_a_subscription_removes_its_entry(callers: Callers) -> None:
-    subscribe(callers, "a", "b")
-    callers.quotas.release_subscription("alice", "a")
-    subscribe(callers, "c")
-    assert callers.open("subscriptions") == {"b", "c"}
-
-
-def test_two_subscriptions_begin_at_once_where_one_may(callers: Callers) -> None:
-    subscribe(callers, "a")
-    callers.before(lambda: subscribe(callers.other(), "b"))
-    with pytest.raises(QuotaExceeded):
-        subscribe(callers, "c")
-    assert callers.open("subscriptions") == {"a", "b"}
-
-
-@pytest.mark.parametrize(("now", "free"), [(NOW + HOUR - 1, False), (NOW + HOUR, True)])
-def test_a_subscription_whose_time_has_passed_has_no_entry(
-    callers: Callers, now: int, free: bool
-) -> None:
-    """Its instance died, and gave nothing back."""
-    subscribe(callers, "a", "b")
-    if free:
-        subscribe(callers, "c", now=now, until=now + HOUR)
-        assert callers.open("subscriptions") == {"c"}
-    else:
-        with pytest.raises(QuotaExceeded):
-            subscribe(callers, "c", now=now)
-    assert callers.reads() == 0
-
-
-def test_very_many_subscriptions_may_have_died(callers: Callers) -> None:
-    callers.put({f"{n:016x}": NOW for n in range(2 * MAX_BATCH_ROWS)}, kind="subscriptions")
-    callers.aws.forget()
-    subscribe(callers, "a")
-    assert callers.open("subscriptions") == {"a"}
-    removes = [
-        call.arguments["UpdateExpression"]
-        for call in callers.aws.made
-        if call.arguments["UpdateExpression"].startswith("REMOVE")
-    ]
-    assert [remove.count("#open.") for remove in removes] == [MAX_BATCH_ROWS, MAX_BATCH_ROWS]
-
-
-@pytest.mark.parametrize("kept", [["a"], []], ids=["another is open", "no item"])
-def test_a_subscription_without_an_entry_removes_none(
-    callers: Callers, kept: Sequence[str]
-) -> None:
-    subscribe(callers, *kept)
-    callers.quotas.release_subscription("alice", "b")
-    assert callers.open("subscriptions") == set(kept)
-    assert (callers.item("subscriptions") is not None) == bool(kept)
-
-
 # names
 
 
@@ -633,9 +551,22 @@ def test_a_call_that_is_never_released_is_free_after_its_time(callers: Callers) 
     assert callers.open("calls") == {"c"}
 
 
-def test_calls_and_subscriptions_do_not_share_a_quota(callers: Callers) -> None:
+def test_calls_and_tasks_do_not_share_a_quota(callers: Callers) -> None:
     run_calls(callers, "a", "b")
-    subscribe(callers, "a", "b")
+    callers.take(0, max_open=2)
+
+
+def test_very_many_calls_may_have_died(callers: Callers) -> None:
+    callers.put({f"{n:016x}": NOW for n in range(2 * MAX_BATCH_ROWS)}, kind="calls")
+    callers.aws.forget()
+    run_calls(callers, "a")
+    assert callers.open("calls") == {"a"}
+    removes = [
+        call.arguments["UpdateExpression"]
+        for call in callers.aws.made
+        if call.arguments["UpdateExpression"].startswith("REMOVE")
+    ]
+    assert [remove.count("#open.") for remove in removes] == [MAX_BATCH_ROWS, MAX_BATCH_ROWS]
 
 
 def test_a_call_without_an_entry_removes_none(callers: Callers) -> None:

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
@@ -21,14 +20,18 @@ from typing import Any, Final
 from aws_lambda_powertools import Logger
 
 from ...audit import audit
+from ...limits import Limits
 from ...notifications.changes import Change
+from ...notifications.live_mailboxes import HASH_LENGTH
+from ...notifications.mailbox import Mailbox, Subscriber
+from ...notifications.mailbox_quota import SubscriptionLimits
 from ...notifications.mailboxes import Mailboxes
-from ...notifications.subscription import DYNAMODB_ERRORS, Subscriber, Subscription
+from ...notifications.subscription import DYNAMODB_ERRORS, Subscription
 from ...protocol import meta
 from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
 from ...protocol.notifications import notification
 from ...tasks.ids import cell_of
-from ...tasks.quotas import CallerQuotas
+from ...tasks.rate_limit import RateLimit
 from ...tasks.task import now_ms
 from ...tasks.task_table import MAX_BATCH_ROWS, TaskTable
 from ..call import Call, Complete
@@ -56,9 +59,6 @@ STREAMED_MAX_BYTES: Final = 100_000_000
 SUBSCRIBED_POLL_MS: Final = 300_000
 """`pollIntervalMs` for a subscriber, which polls only as a precaution."""
 
-QUOTA_GRACE_MS: Final = 5_000
-"""How much longer than its subscription a quota is held that is never released."""
-
 logger = Logger()
 
 
@@ -69,10 +69,8 @@ class Subscriptions:
     access: TaskAccess
     task_table: TaskTable
     mailboxes: Mailboxes
-    quotas: CallerQuotas
     result_links: ResultLinks
-    limit: int
-    """Subscriptions that one caller may have open; 0 is no limit."""
+    limits: Limits
     cell: str
 
     def listen(self, call: Call) -> Complete:
@@ -93,43 +91,50 @@ class Subscriptions:
             )
         task_ids = _task_ids(call, filters["taskIds"], self.cell) if "taskIds" in filters else None
         deadline_ms = _deadline_ms(call.channel)
-        # A subscription to no task ends at once, and needs no quota.
-        with self._quota(call.principal, deadline_ms, self.limit if task_ids else 0):
-            return self._follow(call, task_ids, deadline_ms)
+        # A subscription to no task ends at once, and needs no mailbox.
+        opened = self._mailbox(call, task_ids, deadline_ms) if task_ids else nullcontext()
+        with opened as mailbox:
+            return self._follow(call, task_ids, mailbox, deadline_ms)
 
     @contextmanager
-    def _quota(self, principal: str, deadline_ms: int, limit: int) -> Iterator[None]:
-        """Hold one of the caller's subscriptions until this one ends."""
-        subscription_id, until = secrets.token_hex(8), deadline_ms + QUOTA_GRACE_MS
-        with subscription_quota_errors(limit):
-            self.quotas.acquire_subscription(principal, subscription_id, until, limit, now_ms())
+    def _mailbox(self, call: Call, task_ids: list[str], deadline_ms: int) -> Iterator[Mailbox]:
+        """A live mailbox, one of the caller's quota. A subscription that fails gives it up."""
+        rate = self.limits.new_subscriptions_per_minute
+        limits = SubscriptionLimits(
+            self.limits.max_open_subscriptions, RateLimit(rate) if rate else None
+        )
+        subscriber, now = Subscriber(call.principal, _client(call)), now_ms()
+        with subscription_quota_errors(self.limits):
+            mailbox = self.mailboxes.open(subscriber, task_ids, deadline_ms, limits, now)
         try:
-            yield
-        finally:
-            if limit:
-                try:
-                    self.quotas.release_subscription(principal, subscription_id)
-                except DYNAMODB_ERRORS as error:
-                    # It is free again at `until`.
-                    logger.warning(
-                        "Subscription quota was not released", error=type(error).__name__
-                    )
+            yield mailbox
+        except BaseException:
+            try:
+                self.mailboxes.give_up(mailbox, now_ms())
+            except DYNAMODB_ERRORS as error:
+                # It stops receiving at the deadline.
+                logger.warning("Mailbox was not given up", error=type(error).__name__)
+            raise
 
-    def _follow(self, call: Call, task_ids: list[str] | None, deadline_ms: int) -> Complete:
+    def _follow(
+        self, call: Call, task_ids: list[str] | None, mailbox: Mailbox | None, deadline_ms: int
+    ) -> Complete:
         accepted: dict[str, Any] = {}
         subscription = Subscription(
             self.task_table,
             self.mailboxes,
             detailed_task,
-            Subscriber(call.principal, _owner(call)),
+            call.principal,
             with_result=lambda task, now: self.result_links.with_result(
                 task, now, MAX_NOTIFIED_RESULT_BYTES
             ),
         )
         if task_ids is not None:
-            accepted["taskIds"] = subscription.begin(
-                task_ids, deadline_ms, lambda tasks: self.access.permitted(call, tasks)
-            )
+            accepted["taskIds"] = []
+            if mailbox is not None:
+                accepted["taskIds"] = subscription.begin(
+                    mailbox, task_ids, deadline_ms, lambda tasks: self.access.permitted(call, tasks)
+                )
             for task_id in dict.fromkeys(task_ids):
                 refused = {} if task_id in accepted["taskIds"] else {"refused": True}
                 audit("read", task_id, call.principal, **refused)
@@ -189,10 +194,10 @@ def _task_ids(call: Call, requested: Any, cell: str) -> list[str]:
     return [task_id for task_id in requested if cell_of(task_id) == cell]
 
 
-def _owner(call: Call) -> str:
-    """The mailbox's owner: a hash of the caller and of what its requests say about the client.
+def _client(call: Call) -> str:
+    """A hash of the caller and of what its requests say about the client.
 
-    The client's next subscription has the same owner, and continues with its mailbox. Two clients
+    The client's next subscription has the same hash, and continues with its mailbox. Two clients
     of one caller that look the same may take over each other's mailbox when they follow the same
     tasks. They still get every task's current state, and may miss a change between two of them.
     """
@@ -200,4 +205,4 @@ def _owner(call: Call) -> str:
     agent = headers.get("user-agent") if headers is not None else None
     client = call.params[meta.META_MEMBER].get(meta.CLIENT_INFO)
     text = json.dumps([call.principal, client, agent], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode()).hexdigest()[:HASH_LENGTH]

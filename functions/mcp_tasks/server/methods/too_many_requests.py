@@ -1,7 +1,8 @@
 """HTTP 429 with `Retry-After`: a caller's quota or rate limit is reached.
 
-`tasks/quotas.py` decides about new tasks, subscriptions and calls, and this module turns its
-refusals into the errors that clients get. `poll_rate_limit.py` decides about polls.
+`tasks/quotas.py` decides about new tasks and calls, and `notifications/mailbox_quota.py` about
+subscriptions. This module turns their refusals into the errors that clients get.
+`poll_rate_limit.py` decides about polls.
 """
 
 from __future__ import annotations
@@ -40,13 +41,18 @@ def task_quota_errors(limits: Limits) -> Iterator[None]:
 
 
 @contextmanager
-def subscription_quota_errors(limit: int) -> Iterator[None]:
-    """Turn what `CallerQuotas.acquire_subscription` raises into TooManyRequests."""
+def subscription_quota_errors(limits: Limits) -> Iterator[None]:
+    """Turn what `Mailboxes.open` raises into TooManyRequests."""
     try:
         yield
     except QuotaExceeded:
+        limit = limits.max_open_subscriptions
         message = f"You have {limit} open subscriptions; end one, or name more tasks in one"
         raise TooManyRequests(message, RECHECK_AFTER_MS) from None
+    except RateLimited as error:
+        limit = limits.new_subscriptions_per_minute
+        message = f"You begin more than {limit} subscriptions a minute"
+        raise TooManyRequests(message, error.retry_after_ms) from None
     except Busy:
         message = "Too many of your subscriptions begin at the same time"
         raise TooManyRequests(message, BUSY_RETRY_MS) from None
