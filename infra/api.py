@@ -10,6 +10,7 @@ from constructs import Construct
 
 from mcp_tasks import environment
 from mcp_tasks.registry.catalogue import Catalogue
+from mcp_tasks.registry.tool import Tool
 
 from .authorizer_function import Authorizer
 from .function_code import FunctionCode
@@ -18,6 +19,7 @@ from .payloads_bucket import PayloadsBucket
 from .request_state_key import RequestStateKey
 from .response_transfer import BUFFERED, STREAMED, ResponseTransfer
 from .rest_api import Gateway, GatewayProps
+from .secrets import allow_secrets, environment_of
 from .settings import Settings
 from .tables import Tables
 from .tool_workflows import ToolWorkflows
@@ -100,6 +102,7 @@ class McpApi(Construct):
             "api",
             description="Answers MCP requests",
             environment={
+                **environment_of(_within_requests(catalogue)),
                 **props.environment(transfer),
                 environment.STATE_MACHINE_PREFIX: workflows.arn_prefix,
                 environment.REQUEST_STATE_KEY_SECRET: state_key.arn,
@@ -143,11 +146,17 @@ def _allow_executions(function: lambda_.Function, workflows: ToolWorkflows) -> N
     )
 
 
+def _within_requests(catalogue: Catalogue) -> list[Tool]:
+    """The tools of which code runs within requests."""
+    entries = catalogue.tools.values()
+    return [e.load() for e in entries if e.task_support != "required" or e.asks_first]
+
+
 def _allow_declared_permissions(function: lambda_.Function, catalogue: Catalogue) -> None:
     """The permissions of code that runs within requests, and not in a worker of its own."""
-    for tool in catalogue.tools.values():
-        if tool.task_support != "required" or tool.asks_first:
-            allow_declared(role_of(function), tool.name, tool.load().permissions)
+    for tool in _within_requests(catalogue):
+        allow_declared(role_of(function), tool.name, tool.permissions)
+        allow_secrets(function, tool)
     for resource in catalogue.resources.values():
         allow_declared(role_of(function), resource.name, resource.load().permissions)
     for prompt in catalogue.prompts.values():

@@ -27,6 +27,7 @@ from .function_code import FunctionCode
 from .grants import allow_declared, role_of
 from .payloads_bucket import PayloadsBucket
 from .reserved_concurrency import reserve
+from .secrets import allow_secrets
 from .state_machine_definition import ASK, WORKER, Definition, worker_timeout
 from .tables import TasksTable
 
@@ -166,6 +167,7 @@ class ToolWorkflow(Construct):
                 environment.TASKS_TABLE: props.table.name,
                 environment.PAYLOADS_BUCKET: props.payloads.name,
                 environment.TOOL: tool.name,
+                **tool.env,
             },
             timeout=Duration.seconds(worker_timeout(tool)),
             memory_mb=tool.memory_mb,
@@ -176,4 +178,5 @@ class ToolWorkflow(Construct):
         props.table.allow_reports(worker)
         props.payloads.allow(worker, ["s3:GetObject", "s3:PutObject"], f"{tool.name}/")
         allow_declared(role_of(worker), tool.name, tool.permissions)
+        allow_secrets(worker, tool)
         return worker

@@ -80,6 +80,7 @@ def deploy(
             bootstrapped = pool.submit(_bootstrap, emulator)
             _synthesize(assembly, options, environment)
             bootstrapped.result()
+        _write_secret_values(environment)
         run(
             [
                 *("cdk", "deploy", name, "--app", assembly, "--outputs-file", outputs),
@@ -91,6 +92,13 @@ def deploy(
             remedy="`make down` and try again.",
         )
     return find(emulator, name)
+
+
+def _write_secret_values(environment: dict[str, str]) -> None:
+    """Write what secrets.toml has into the emulator."""
+    if (ROOT / "secrets.toml").is_file():
+        remedy = "Write each line of secrets.toml as the message says."
+        run(["python", "-m", "local.secret_values"], env=environment, cwd=ROOT, remedy=remedy)
 
 
 def _environment(emulator: Emulator) -> dict[str, str]:

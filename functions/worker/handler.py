@@ -26,6 +26,7 @@ from mcp_tasks.protocol.trace import loggable, trace_context
 from mcp_tasks.redaction import step_errors_redacted
 from mcp_tasks.registry.context import TaskContext
 from mcp_tasks.registry.function_tool import FunctionTool
+from mcp_tasks.registry.secret_values import SecretValues
 from mcp_tasks.registry.workflow_tool import WorkflowTool
 from mcp_tasks.tasks.task import now_ms
 from mcp_tasks.workflows.retry import state_retried_if_transient
@@ -71,6 +72,7 @@ def run(event: dict[str, Any]) -> Any:
         task_id=event["task"],
         answers=answers,
         client_can=frozenset(event.get("client_can") or ()),
+        secrets=SecretValues(tool.secrets if tool else {}),
         on_report=status_reporter(deployment.task_table, event["task"], now_ms),
     )
     if isinstance(tool, FunctionTool):

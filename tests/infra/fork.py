@@ -15,6 +15,8 @@ from mcp_tasks import TaskContext, tool
     max_concurrency=2,
     memory_mb=1536,
     permissions=[{"actions": ["s3:GetObject"], "resources": ["arn:aws:s3:::texts/*"]}],
+    secrets={"PRICES": "prices/key", "TOKEN": "/prices/token"},
+    env={"PRICE_TABLE": "prices"},
 )
 def count_words(task: TaskContext, key: str) -> int:
     """Count the words of a text."""

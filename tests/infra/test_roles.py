@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from infra.secrets import environment_of
+from mcp_tasks import tool
+from mcp_tasks.registry.decorated_function import DECLARATION
 from tests.infra.assembly import Assembly, Grants, as_list, state_machine, task_executions
 from tests.infra.fork import LEGACY_ARN
 
@@ -29,6 +32,15 @@ OBJECTS = {"s3:GetObject", "s3:PutObject"}
 LISTED = {"s3:ListBucket"}
 """What S3 asks for to say of a key that it is not there."""
 STATE_KEY = "<Api/RequestStateKey/Secret.Id>"
+SECRETS = {
+    "arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:prices/key-??????": {
+        "secretsmanager:GetSecretValue"
+    },
+    "arn:<AWS::Partition>:ssm:<AWS::Region>:<AWS::AccountId>:parameter/prices/token": {
+        "ssm:GetParameter"
+    },
+}
+"""What the secrets of `count.words` come to (tests/infra/fork.py)."""
 REPORTED = (
     "<Tasks/Table.Arn> where "
     "ForAllValues:StringEquals dynamodb:Attributes = "
@@ -354,6 +366,33 @@ def test_only_api_gateway_may_ask_the_authorizer(streaming: Assembly) -> None:
     )
 
 
+def test_a_tool_s_secrets_can_be_read_by_its_function_only(fork: Assembly) -> None:
+    """Of a tool that runs within requests as well, also by the api function."""
+    grants = fork.grants()
+    readers = {role for role in grants if SECRETS.items() <= grants[role].items()}
+    assert readers == {"Tools/count.words/Worker/Role", "Api/Role"}
+    assert not any(grants[role].keys() & SECRETS.keys() for role in grants.keys() - readers)
+    functions = fork.resources("AWS::Lambda::Function")
+    for path in ("Tools/count.words/Worker/Function", "Api/Function"):
+        variables = functions[path]["Environment"]["Variables"]
+        assert variables["PRICE_TABLE"] == "prices"
+        assert not {"PRICES", "TOKEN"} & set(variables)
+
+
+def test_variables_of_tools_that_share_a_function_must_not_differ() -> None:
+    def one(table: str) -> Any:
+        @tool(env={"TABLE": table})
+        def look_up() -> str:
+            """Look something up."""
+            return ""
+
+        return getattr(look_up, DECLARATION)
+
+    assert environment_of([one("a"), one("a")]) == {"TABLE": "a"}
+    with pytest.raises(ValueError, match=r"give the variable TABLE different values; rename one"):
+        environment_of([one("a"), one("b")])
+
+
 def test_a_worker_gets_the_permissions_that_its_tool_declares(fork: Assembly) -> None:
     grants = fork.grants()
     assert grants["Tools/count.words/Worker/Role"] == {
@@ -361,6 +400,7 @@ def test_a_worker_gets_the_permissions_that_its_tool_declares(fork: Assembly) ->
         f"{PAYLOADS}count.words/*": OBJECTS,
         REPORTED: {"dynamodb:UpdateItem"},
         "arn:aws:s3:::texts/*": {"s3:GetObject"},
+        **SECRETS,
     }
     assert "arn:aws:s3:::texts/*" not in grants["Tools/report/Worker/Role"]
 
@@ -384,6 +424,7 @@ def test_the_api_gets_the_permissions_of_all_that_runs_within_a_request(
         task_executions("fork-*"): ASK_AND_STOP,
         LEGACY_ARN.replace("stateMachine", "execution") + ":c1-*": ASK_AND_STOP,
         "arn:aws:s3:::texts/*": {"s3:GetObject"},
+        **SECRETS,
         "arn:aws:dynamodb:::table/x": {"dynamodb:GetItem"},
         "arn:aws:kms:::key/books": {"kms:Decrypt"},
         "arn:aws:s3:::notes/*": {"s3:GetObject"},

@@ -52,6 +52,8 @@ class TaskContext:
     """The kinds of questions that the client supports: "form", "url", "sampling", "roots"."""
     on_report: Callable[[str, float | None], None] = _discard
     on_log: Callable[[str, Any, str | None], None] = _discard
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The values of the tool's secrets, by the names that it declares."""
     used_answers: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
     """The answers that the function has asked for and got so far, by key."""
     asked: dict[str, Question] = field(default_factory=dict, init=False)
@@ -73,6 +75,20 @@ class TaskContext:
         log messages of a task are dropped (tasks.md, "Task Status Notifications").
         """
         self.on_log(level, data, logger)
+
+    def secret(self, name: str) -> str:
+        """The value of a secret that the tool declares: `@tool(secrets={"API_KEY": "..."})`.
+
+        It is read when it is asked for, and again after five minutes. Ask for it each time, and
+        neither return it nor report it.
+
+        Raises LookupError for a name that is not declared. Raises SecretUnavailable for a secret
+        that cannot be read: the task fails, and the log says which it was and what to do.
+        """
+        try:
+            return self.secrets[name]
+        except KeyError:
+            raise LookupError(f"{name} is not among the tool's secrets; declare it there") from None
 
     def ask(self, message: str, form: type[Form], *, key: str = "answer") -> Form:
         """Ask the client's user to fill in a form, and return it filled in.

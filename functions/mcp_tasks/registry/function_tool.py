@@ -65,6 +65,8 @@ def tool(
     max_concurrency: int | None = None,
     permissions: Sequence[Mapping[str, Any]] = (),
     scopes: Sequence[str] = (),
+    secrets: Mapping[str, str] | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> Callable[[Function], Function]: ...
 def tool(
     function: Function | None = None,
@@ -86,6 +88,8 @@ def tool(
     max_concurrency: int | None = None,
     permissions: Sequence[Mapping[str, Any]] = (),
     scopes: Sequence[str] = (),
+    secrets: Mapping[str, str] | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> Function | Callable[[Function], Function]:
     """Declare a function as a tool. The function stays what it is, so tests can call it.
 
@@ -119,6 +123,11 @@ def tool(
         scopes: the scopes that an access token needs for calling the tool (`-c auth=oauth`). A
             caller that lacks one gets a challenge that names all of them
             (authorization/index.mdx, "Scope Challenge Handling").
+        secrets: what `TaskContext.secret` reads: a name of the tool's own, and the secret's name
+            in Secrets Manager, a parameter's path in Parameter Store (`/weather/api-key`), or the
+            ARN of either. The tool's function may read exactly these.
+        env: environment variables of the function. No secrets: everybody who may read the
+            function's configuration sees them.
 
     Raises TypeError or ValueError when the declaration cannot be offered to clients.
     """
@@ -140,6 +149,8 @@ def tool(
             poll_every=poll_every,
             permissions=permissions,
             scopes=scopes,
+            secrets=secrets or {},
+            env=env or {},
             function=target,
             context_parameter=schema.context_parameter(target, TaskContext),
             arguments_parameter=arguments_parameter,

@@ -21,6 +21,7 @@ from ..protocol.meta import META_MEMBER
 from . import schema
 from .context import TaskContext
 from .list_definition import build_definition
+from .secret_reference import check_surroundings
 from .step import Step
 
 AskFirst = Callable[..., Any]
@@ -64,6 +65,10 @@ class Tool:
     """How many instances of the tool's worker may run; None for the deployment's `max_workers`."""
     permissions: Sequence[Mapping[str, Any]]
     scopes: Sequence[str]
+    secrets: Mapping[str, str]
+    """Name -> a secret of Secrets Manager or a parameter of Parameter Store."""
+    env: Mapping[str, str]
+    """Environment variables of the function that runs the tool."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -91,6 +96,7 @@ class Tool:
                 f"{self.name}: ask_first is for tools that become tasks; within a request a "
                 "function may ask at any time"
             )
+        check_surroundings(self.name, self.secrets, self.env)
         self._check_max_concurrency()
         self._check_ask_first()
         self.mirrored  # noqa: B018  Raises ValueError for annotations that clients would refuse.

@@ -97,6 +97,8 @@ def workflow_tool(
     max_concurrency: int | None = None,
     permissions: Sequence[Mapping[str, Any]] = (),
     scopes: Sequence[str] = (),
+    secrets: Mapping[str, str] | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> WorkflowTool:
     """Declare a state machine as a tool. It always runs as a task.
 
@@ -118,7 +120,7 @@ def workflow_tool(
             services beyond `${worker}` and `${ask}`.
         timeout: how long one step may take, at most 15 minutes.
         max_concurrency: how many steps run at the same time, of all tasks together; others wait.
-        scopes: as for `tool`.
+        scopes, secrets, env: as for `tool`.
 
     Raises TypeError or ValueError when the declaration cannot be deployed.
     """
@@ -137,6 +139,8 @@ def workflow_tool(
         poll_every=poll_every,
         permissions=permissions,
         scopes=scopes,
+        secrets=secrets or {},
+        env=env or {},
         definition_file=definition,
         state_machine_arn=state_machine_arn,
         steps=_steps(name, steps),

@@ -32,9 +32,16 @@ class MultiRoundTrip:
         self._call_quota = call_quota
 
     def run(
-        self, call: Call, target: str, arguments: Any, function: Callable[[Any], Value]
+        self,
+        call: Call,
+        target: str,
+        arguments: Any,
+        function: Callable[[Any], Value],
+        secrets: Mapping[str, str] | None = None,
     ) -> Value | InputNeeded:
         """Run `function` on a TaskContext, for a call of `target` (a name or URI) on `arguments`.
+
+        The context has the values of `secrets`, which are references by name.
 
         The request's answers count for every question that the function asks; an answer within the
         state comes before a new one with the same key. Answers that no question asks for are
@@ -45,6 +52,7 @@ class MultiRoundTrip:
         (-32021) for a client that cannot answer the questions, and what the function raises.
         """
         from ...registry.context import InputRequired, TaskContext
+        from ...registry.secret_values import SecretValues
 
         digest = request_digest(call.principal, call.method, target, arguments)
         context = TaskContext(
@@ -52,6 +60,7 @@ class MultiRoundTrip:
             client_can=call.client_can,
             on_report=call.notifications.report,
             on_log=call.notifications.log,
+            secrets=SecretValues(secrets or {}),
         )
         try:
             with self._call_quota.hold(call):
@@ -64,7 +73,12 @@ class MultiRoundTrip:
         return InputNeeded(questions, self._cipher().seal(context.used_answers, digest, now_ms()))
 
     def answers(
-        self, call: Call, target: str, arguments: Any, function: Callable[[Any], Any] | None
+        self,
+        call: Call,
+        target: str,
+        arguments: Any,
+        function: Callable[[Any], Any] | None,
+        secrets: Mapping[str, str] | None = None,
     ) -> Mapping[str, Any] | InputNeeded:
         """Run a function that only asks, and return the answers that it has got.
 
@@ -80,7 +94,7 @@ class MultiRoundTrip:
             function(context)
             found.update(context.used_answers)
 
-        needed = self.run(call, target, arguments, asking)
+        needed = self.run(call, target, arguments, asking, secrets)
         return found if needed is None else needed
 
     def _given_answers(self, call: Call, digest: str) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from .task_wire_format import REQUIRED
 
 if TYPE_CHECKING:
     from ...registry.tool import Tool
+    from ...tasks.task import Task
 
 logger = Logger()
 
@@ -62,14 +63,21 @@ class ToolCalls:
             if entry.task_support == "forbidden" or not call.declares_tasks:
                 return self._run(tool, call, arguments, values)
             if entry.asks_first and (task := self.creation.existing(call, entry, arguments)):
-                return TaskCreated(task)
+                return self._created(call, task)
             answers = self._ask_first(tool, call, arguments, values)
         except ToolError as error:
             return Complete(error_result(str(error)))
         if isinstance(answers, InputNeeded):
             return answers
         start_with = execution_input(entry, call, arguments, answers)
-        return TaskCreated(self.creation.create(call, entry, arguments, start_with))
+        return self._created(call, self.creation.create(call, entry, arguments, start_with))
+
+    def _created(self, call: Call, task: Task) -> TaskCreated:
+        """The task, which may be that of an earlier call with the same idempotency key: then the
+        tool may have needed other scopes (`task_access.py`).
+        """
+        self.scope_check.check(call, task.scopes)
+        return TaskCreated(task)
 
     def _requested(self, call: Call) -> tuple[ToolEntry, dict[str, Any]]:
         """The tool and the arguments of a call. Raises ProtocolError."""
@@ -104,7 +112,7 @@ class ToolCalls:
             tool.run_ask_first(values, context)
             return tool.run(values, context)
 
-        result = self.multi_round_trip.run(call, tool.name, arguments, run)
+        result = self.multi_round_trip.run(call, tool.name, arguments, run, tool.secrets)
         return result if isinstance(result, InputNeeded) else Complete(result)
 
     def _ask_first(
@@ -118,4 +126,4 @@ class ToolCalls:
             tool.run_ask_first(values, context)
 
         asking = ask if tool.ask_first is not None else None
-        return self.multi_round_trip.answers(call, tool.name, arguments, asking)
+        return self.multi_round_trip.answers(call, tool.name, arguments, asking, tool.secrets)
