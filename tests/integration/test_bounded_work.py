@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable
 from http import HTTPStatus
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 from local.deployment import LocalStack
 from mcp_tasks.limits import Limits
 from tests.integration.support.client import Client
 from tests.integration.support.issuer import Issuer
 from tests.integration.support.stacks import SCOPE
+from tests.integration.support.subscriptions import Stream
+from tests.wire import LISTEN, check_listen
+
+DELIVERY_SECONDS: Final = 30.0
 
 
 def test_who_creates_and_cancels_in_turn_starts_no_more_than_its_quota(
@@ -27,6 +33,40 @@ def test_who_creates_and_cancels_in_turn_starts_no_more_than_its_quota(
     assert refused.status == HTTPStatus.TOO_MANY_REQUESTS
     assert refused.headers["retry-after"] == "2"
     assert f"{limits.max_open_tasks} tasks" in refused.error["message"]
+
+
+def test_a_client_of_many_names_gets_a_tasks_changes_no_more_often_than_its_quota(
+    guarded: LocalStack, issuer: Issuer, aws: Callable[[str], Any]
+) -> None:
+    """Each name is another client, whose mailbox goes on receiving for a minute."""
+    client = Client(guarded.url, token=issuer.mint(scope=SCOPE, sub="many names"))
+    followed, ended = client.start("linger", seconds=20), client.start("linger", seconds=0)
+    client.cancel(ended)  # so that each subscription ends at once
+    limit = Limits().max_open_subscriptions
+    for n in range(3 * limit):
+        params = {"notifications": {"taskIds": [followed, ended]}}
+        body, headers = client.compose(LISTEN, params, {"User-Agent": f"agent/{n}"})
+        messages = [each.message for each in Stream(guarded.url, body, headers)]
+        check_listen(json.loads(body)["id"], messages, [followed, ended])
+    client.cancel(followed)
+    assert _mailboxes_with_the_end(aws("dynamodb"), followed) == limit
+
+
+def _mailboxes_with_the_end(dynamodb: Any, task_id: str) -> int:
+    """How many mailboxes have got a task's last change. One call writes all of them."""
+    pages = dynamodb.get_paginator("list_tables").paginate()
+    tables = [name for page in pages for name in page["TableNames"]]
+    (table,) = (name for name in tables if "guarded" in name and "Mailboxes" in name)
+    deadline = time.monotonic() + DELIVERY_SECONDS
+    while time.monotonic() < deadline:
+        pages = dynamodb.get_paginator("scan").paginate(TableName=table)
+        items = [item for page in pages for item in page["Items"]]
+        details = [json.loads(item["detail"]["S"]) for item in items if "detail" in item]
+        found = [detail["status"] for detail in details if detail["taskId"] == task_id]
+        if "cancelled" in found:
+            return found.count("cancelled")
+        time.sleep(0.1)
+    raise AssertionError("no mailbox has got the end")
 
 
 def test_tasks_of_a_tool_that_runs_one_at_a_time_wait_for_each_other(
