@@ -1,7 +1,7 @@
 """The items of a caller in the table of mailboxes: its live mailboxes, and what was delivered.
 
 pk              sk                   attributes                        what it is
-caller#<hash>   mailboxes            live, tat, writtenBy              see `live_mailboxes`
+caller#<hash>   mailboxes            live, tat                         see `live_mailboxes`
 caller#<hash>   released#<number>    mailbox, delivered, followsUntil  what the client of a
                                                                        released mailbox was sent
 """
@@ -21,7 +21,14 @@ from ..tasks.caller_key import caller_key
 from ..tasks.errors import Busy
 from ..tasks.principals import role_of
 from ..tasks.rate_limit import RateLimit
-from .live_mailboxes import CallerMailboxes, LiveMailbox, as_map, caller_mailboxes_of, tasks_hash
+from .live_mailboxes import (
+    CallerMailboxes,
+    LiveMailbox,
+    add_mailbox_request,
+    as_map,
+    caller_mailboxes_of,
+    tasks_hash,
+)
 from .mailbox import GRACE_MS, REUSABLE_MS, Mailbox, Subscriber
 from .mailbox_items import attributes, expires_at, query
 
@@ -73,24 +80,26 @@ class MailboxQuota:
         principal = subscriber.principal
         counted = role_of(principal) if self._per_role else principal
         caller = caller_key("caller", counted)["pk"]["S"]
-        new_id, write = secrets.token_hex(8), secrets.token_hex(8)
-        tasks = tasks_hash(task_ids)
-        new = LiveMailbox(new_id, subscriber.client, tasks, until + GRACE_MS)
-        item = self._read(caller)
-        for _ in range(MAX_ATTEMPTS):
-            found = caller_mailboxes_of(item, now)
-            tat = limits.rate_limit.admit(found.tat, now) if limits.rate_limit else found.tat
-            mailbox = self._take_over(caller, found, new, task_ids)
+        new = LiveMailbox(
+            secrets.token_hex(8),
+            subscriber.client,
+            tasks_hash(task_ids),
+            until + GRACE_MS,
+            secrets.token_hex(3),
+        )
+        found = self._read(caller)
+        for attempt in range(MAX_ATTEMPTS):
+            if limits.rate_limit:
+                limits.rate_limit.check(found.tat, now)
+            mailbox = self._take_over(caller, found, new, task_ids, now)
             if mailbox is None:
-                number = found.number_for(new.client, new.tasks, limits.max_open)
+                number = found.number_for(new, limits.max_open, now, attempt)
                 mailbox = Mailbox(caller, number, new)
-            live = {**found.live, mailbox.number: mailbox.live}
-            existing = self._write(caller, CallerMailboxes(live, tat, write), found.written_by)
-            # An attempt whose answer was lost has written it, too.
-            if existing is None or existing.get("writtenBy") == {"S": write}:
-                replaced = found.live.get(mailbox.number)
+            existing = self._add(mailbox, found, limits.rate_limit, now)
+            if existing is None or _has(existing, mailbox):
+                replaced = found.live(now).get(mailbox.number)
                 return mailbox, replaced if replaced and replaced.id != mailbox.id else None
-            item = existing
+            found = existing
         raise Busy("other subscriptions of the same caller were faster each time")
 
     def release(self, mailbox: Mailbox, now: int) -> None:
@@ -122,7 +131,7 @@ class MailboxQuota:
 
     def close(self, mailbox: Mailbox) -> None:
         """Let a mailbox receive no more."""
-        self._update(mailbox, "SET #writtenBy = :write REMOVE #live.#number")
+        self._update(mailbox, "REMOVE #live.#number")
 
     def put_back(self, mailbox: Mailbox, now: int) -> None:
         """Release a mailbox that was taken over and not used, as it was."""
@@ -130,9 +139,7 @@ class MailboxQuota:
 
     def live_ids(self, caller: str, now: int) -> set[str]:
         """The ids of a caller's live mailboxes."""
-        return {
-            mailbox.id for mailbox in caller_mailboxes_of(self._read(caller), now).live.values()
-        }
+        return {mailbox.id for mailbox in self._read(caller).live(now).values()}
 
     def _take_over(
         self,
@@ -140,9 +147,11 @@ class MailboxQuota:
         found: CallerMailboxes,
         new: LiveMailbox,
         task_ids: Collection[str],
+        now: int,
     ) -> Mailbox | None:
         """The released mailbox of a client that shares most with these tasks, if there is one."""
-        released = found.released_by(new.client)
+        live = found.live(now)
+        released = {n: m for n, m in live.items() if m.released and m.client == new.client}
         if not released:
             return None
         candidates = []
@@ -151,77 +160,62 @@ class MailboxQuota:
             delivered = json.loads(item["delivered"])
             shared = [delivered[task_id] for task_id in task_ids if task_id in delivered]
             if number in released and released[number].id == item["mailbox"] and shared:
-                live = replace(new, id=item["mailbox"])
-                taken = Mailbox(caller, number, live, item["followsUntil"], delivered, True)
+                taken = replace(new, id=item["mailbox"])
+                mailbox = Mailbox(caller, number, taken, item["followsUntil"], delivered, True)
                 # Most tasks, then the latest revisions: an older mailbox would repeat changes.
-                candidates.append((len(shared), sum(shared), number, taken))
+                candidates.append((len(shared), sum(shared), number, mailbox))
         return max(candidates)[-1] if candidates else None
 
-    def _read(self, caller: str) -> Mapping[str, Any]:
+    def _read(self, caller: str) -> CallerMailboxes:
         # Consistent: `deliver` has seen a `task#` item that was written after this one.
         response: Mapping[str, Any] = self._client.get_item(
             TableName=self._table, Key=attributes(pk=caller, sk=LIVE), ConsistentRead=True
         )
-        item: Mapping[str, Any] = response.get("Item", {})
-        return item
+        return caller_mailboxes_of(response.get("Item", {}))
 
-    def _write(
-        self, caller: str, mailboxes: CallerMailboxes, seen: str | None
-    ) -> Mapping[str, Any] | None:
-        """Write a caller's item; None when it was written, else what is there instead."""
-        latest = max([mailboxes.tat, *(live.until for live in mailboxes.live.values())])
-        values = {
-            ":live": {str(number): as_map(live) for number, live in mailboxes.live.items()},
-            ":tat": mailboxes.tat,
-            ":write": mailboxes.written_by,
-            ":expires": expires_at(latest + REUSABLE_MS),
-        }
-        # Race: two subscriptions take the last number, or the same released mailbox, at once; or
-        # another ends meanwhile. Whoever has not seen the last write reads again.
-        condition = "attribute_not_exists(#writtenBy)"
-        if seen is not None:
-            condition, values[":seen"] = "#writtenBy = :seen", seen
+    def _add(
+        self, mailbox: Mailbox, found: CallerMailboxes, rate_limit: RateLimit | None, now: int
+    ) -> CallerMailboxes | None:
+        """Add a mailbox to its caller's; None when it was added, else what the caller has."""
         try:
             self._client.update_item(
                 TableName=self._table,
-                Key=attributes(pk=caller, sk=LIVE),
-                UpdateExpression="SET #live = :live, #tat = :tat, #writtenBy = :write, "
-                "#expiresAt = :expires",
-                ConditionExpression=condition,
-                ExpressionAttributeNames=_names("live", "tat", "writtenBy", "expiresAt"),
-                ExpressionAttributeValues=attributes(**values),
-                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                Key=attributes(pk=mailbox.caller, sk=LIVE),
+                **add_mailbox_request(mailbox.number, mailbox.live, found, rate_limit, now),
             )
         except ClientError as error:
-            return existing_item(error)
+            return caller_mailboxes_of(existing_item(error))
         return None
 
     def _set_released(self, mailbox: Mailbox, until: int) -> None:
         released = as_map(replace(mailbox.live, until=until, released=True))
-        self._update(mailbox, "SET #live.#number = :released, #writtenBy = :write", released)
+        self._update(mailbox, "SET #live.#number = :released", {":released": released})
 
     def _update(
-        self, mailbox: Mailbox, update: str, released: dict[str, Any] | None = None
+        self, mailbox: Mailbox, update: str, values: Mapping[str, Any] | None = None
     ) -> None:
-        values: dict[str, Any] = {":id": mailbox.id, ":write": secrets.token_hex(8)}
-        if released is not None:
-            values[":released"] = released
         try:
             self._client.update_item(
                 TableName=self._table,
                 Key=attributes(pk=mailbox.caller, sk=LIVE),
                 UpdateExpression=update,
-                # Race: the mailbox's time was up, or it was replaced. Its number may be another's.
-                ConditionExpression="#live.#number.#id = :id",
+                # Race: the mailbox's time was up, or it was replaced or taken over meanwhile. Its
+                # number is another subscription's.
+                ConditionExpression="#live.#number.#token = :token",
                 ExpressionAttributeNames={
-                    **_names("live", "id", "writtenBy"),
+                    "#live": "live",
                     "#number": str(mailbox.number),
+                    "#token": "token",
                 },
-                ExpressionAttributeValues=attributes(**values),
+                ExpressionAttributeValues=attributes(
+                    **{":token": mailbox.live.token}, **(values or {})
+                ),
             )
         except ClientError as error:
             existing_item(error)
 
 
-def _names(*attribute_names: str) -> dict[str, str]:
-    return {f"#{name}": name for name in attribute_names}
+def _has(found: CallerMailboxes, mailbox: Mailbox) -> bool:
+    """Whether the subscription has its mailbox: by an attempt whose answer was lost."""
+    added = found.mailboxes.get(mailbox.number)
+    return added is not None and added.token == mailbox.live.token

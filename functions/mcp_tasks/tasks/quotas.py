@@ -20,7 +20,7 @@ from .caller_key import caller_key
 from .errors import Busy
 from .principals import role_of
 from .quota_item import NewEntry, QuotaItem, add_entry_request, quota_item_of
-from .rate_limit import RateLimit, RateLimited
+from .rate_limit import RateLimit
 from .task_table import MAX_BATCH_ROWS, TaskTable
 
 if TYPE_CHECKING:
@@ -104,9 +104,8 @@ class CallerQuotas:
             item = quota_item_of(old)
             if entry.entry_id in item.open:
                 return  # written by an attempt whose answer was lost
-            limit = entry.rate_limit
-            if limit and item.tat > entry.now + limit.max_ahead_ms:
-                raise RateLimited(item.tat - entry.now - limit.max_ahead_ms)
+            if entry.rate_limit:
+                entry.rate_limit.check(item.tat, entry.now)
             ahead = item.tat > entry.now
             if entry.max_open and len(item.open) >= entry.max_open:
                 self._remove_ended(key, item, entry.now, find_ended)

@@ -35,8 +35,7 @@ class RateLimit:
         """How far ahead of the clock the `tat` may be before another."""
         return self.interval_ms * (self.per_minute - 1)
 
-    def admit(self, tat: int, now: int) -> int:
-        """The `tat` after one more, in milliseconds since the epoch. Raises RateLimited."""
+    def check(self, tat: int, now: int) -> None:
+        """Raise RateLimited when another would be too early, at a time in milliseconds."""
         if tat > now + self.max_ahead_ms:
             raise RateLimited(tat - now - self.max_ahead_ms)
-        return max(tat, now) + self.interval_ms

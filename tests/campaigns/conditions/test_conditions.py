@@ -17,6 +17,7 @@ UPDATE = "ConditionalUpdate"
 LIBRARY = ROOT / "functions" / "mcp_tasks"
 TRIED = (
     "idempotency.claim: attribute_not_exists(pk) OR expiresAtMs <= :expired",
+    "mailbox_quota.acquire: attribute_not_exists(#live.#number)",
     "quotas.acquire_task: size(#open) < :max",
     "task_table.answer: inputRevision = :seen",
     "task_table.cancel: #status IN (:working, :input_required)",

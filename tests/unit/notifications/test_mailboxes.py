@@ -29,7 +29,7 @@ from mcp_tasks.notifications.mailbox_quota import SubscriptionLimits
 from mcp_tasks.notifications.mailboxes import EXTRA_RECEIVE_MS, MAX_WRITE_ATTEMPTS, Mailboxes
 from mcp_tasks.tasks.errors import Busy
 from tests.unit.support.aws import MAILBOXES, Calls, create_mailboxes, real
-from tests.unit.support.example_task import NOW
+from tests.unit.support.example_task import HOUR, NOW
 from tests.unit.support.push import deliver as push_change
 
 SOON: Final = NOW + 25_000
@@ -186,14 +186,15 @@ def test_dynamodb_may_remove_every_item_after_its_time(mailboxes: Mailboxes) -> 
     deliver(mailboxes, a_change())
     mailboxes.release(mailbox, NOW)
     for pk, sk, until in [
-        ("task#a", "0", mailbox.follows_until),
+        ("task#a", None, mailbox.follows_until),
         (f"mailbox#{mailbox.id}", None, mailbox.follows_until),
-        (mailbox.caller, "released#0", NOW + REUSABLE_MS),
-        (mailbox.caller, "mailboxes", SOON + GRACE_MS),
+        (mailbox.caller, f"released#{mailbox.number}", NOW + REUSABLE_MS),
     ]:
         (row,) = [each for each in raw(pk) if sk is None or each["sk"] == {"S": sk}]
         expires = int(row["expiresAt"]["N"]) * 1000
         assert until < expires <= until + 120_000, pk
+    (item,) = [each for each in raw(mailbox.caller) if each["sk"] == {"S": "mailboxes"}]
+    assert int(item["expiresAt"]["N"]) * 1000 > NOW + HOUR, "no function runs for an hour"
 
 
 # many writes

@@ -164,7 +164,7 @@ def live(limited: Limited, principal: str = ANYONE) -> list[LiveMailbox]:
     """The live mailboxes of a caller."""
     key = {**caller_key("caller", principal), "sk": {"S": "mailboxes"}}
     item = real("dynamodb").get_item(TableName=MAILBOXES, Key=key).get("Item", {})
-    return list(caller_mailboxes_of(item, limited.time.now).live.values())
+    return list(caller_mailboxes_of(item).live(limited.time.now).values())
 
 
 def test_a_caller_has_so_many_subscriptions_open(listening: Limited) -> None:
