@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+import time
 from typing import Any, Final
 
 import boto3
@@ -19,6 +20,8 @@ from .server import Gateway
 
 START_SECONDS: Final = 60
 """How long the function's first instance may take to start."""
+SIGNAL_WAIT_SECONDS: Final = 1
+"""How late SIGTERM may be noticed."""
 
 
 def main() -> int:
@@ -48,7 +51,8 @@ def main() -> int:
             )
         say(gateway.url)
         while True:
-            signal.pause()
+            # Not `signal.pause`, which would miss a signal that comes just before it.
+            time.sleep(SIGNAL_WAIT_SECONDS)
 
 
 def boto3_clients(running: Emulator) -> Any:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from local.deployment import LocalStack
+from local.environment import STATE
 from local.gateway import Gateway
 from local.secret_values import write_values
-from tests.integration.support.aws import functions, variables
+from tests.integration.support.aws import functions, log_groups, log_lines, variables
 from tests.integration.support.client import Client
 from tests.integration.support.traces import Traces
 
@@ -74,12 +75,8 @@ def test_no_value_is_anywhere_but_in_its_service(
 
 
 def logs_of(stack: LocalStack, aws: Any) -> str:
-    """All that the stack's functions have logged."""
+    """All that the functions have logged, and the files of their output."""
     logs = aws("logs")
-    groups = logs.describe_log_groups()["logGroups"]
-    events = [
-        event["message"]
-        for group in groups
-        for event in logs.filter_log_events(logGroupName=group["logGroupName"])["events"]
-    ]
-    return "\n".join(events)
+    lines = [line for group in log_groups(logs) for line in log_lines(logs, group)]
+    files = [STATE / stack.emulator.name / "emulator.log", stack.folder / "gateway.log"]
+    return "\n".join([*lines, *(file.read_text() for file in files if file.is_file())])

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+import pytest
+
 from mcp_tasks.tasks.reconcile_schedule import SILENCE_MARGIN_MS
 from tests.unit.support.limited import TOO_MANY, Limited
 
@@ -16,12 +18,12 @@ STEP_MS: Final = 120_000
 
 
 def test_who_creates_and_cancels_in_turn_has_no_more_steps_running_than_tasks_allowed(
-    limited: Limited,
+    limited: Limited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It creates as fast as it may for as long as two steps take."""
     stack = limited.serve(max_open_tasks=5, creations_per_minute=30)
     tools = stack.catalogue.tools
-    tools["count"] = replace(tools["count"], timeout_ms=STEP_MS)
+    monkeypatch.setitem(tools, "count", replace(tools["count"], timeout_ms=STEP_MS))
     time, begun = limited.time, limited.time.now
     started: list[int] = []
     most = 0
