@@ -28,7 +28,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
-REST_API_PATH: Final = re.compile("/_aws/execute-api/[^/]+/[^/]+/")
+REST_API_PATH: Final = re.compile("/_aws/execute-api/[^/]+/[^/]+(/|$)")
 """The paths of deployed REST APIs. The api function checks Origin and Host by itself: which pages
 may call is an option of its deployment.
 """
