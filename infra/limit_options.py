@@ -93,6 +93,13 @@ LIMITS: Final = (
         "levels of arrays and objects",
     ),
     number(
+        "max_values",
+        "JSON values in a body: texts, numbers, arrays, objects and all that is in them.",
+        DEFAULT_LIMITS.max_json_values,
+        (1000, 1_000_000),
+        "JSON values",
+    ),
+    number(
         "max_ttl_days",
         "How long a tool may keep its tasks; a tool that declares more is refused. Stored payloads "
         "expire two days later, existing ones included: a lower value may take them from tasks "

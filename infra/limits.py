@@ -33,6 +33,7 @@ def limits_of(context: Context) -> Limits:
         max_body_bytes=context.number("max_body"),
         max_argument_bytes=context.number("max_arguments"),
         max_json_depth=context.number("max_depth"),
+        max_json_values=context.number("max_values"),
     )
 
 

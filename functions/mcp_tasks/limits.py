@@ -38,6 +38,8 @@ class Limits:
     state machine that exists already takes at most 256 KiB, whatever this limit says."""
     max_json_depth: int = 100
     """Levels of nested arrays and objects in a request's body."""
+    max_json_values: int = 100_000
+    """Values in a request's body: texts, numbers, arrays, objects and all that is in them."""
 
     @classmethod
     def from_json(cls, text: str | None) -> Limits:

@@ -48,6 +48,7 @@ JOBS: dict[str, dict[str, str]] = {
         "max_tasks": "7",
         "max_depth": "20",
         "max_workers": "7",
+        "max_values": "2000",
         "rate": "50",
         "burst": "60",
     },

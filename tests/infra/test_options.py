@@ -218,8 +218,9 @@ def test_every_limit_can_be_chosen() -> None:
     context = {"max_tasks": "1", "max_creations": "2", "max_polls": "3", "max_subscriptions": "4"}
     context |= {"max_calls": "5", "max_new_subscriptions": "11"}
     context |= {"max_body": "5000", "max_arguments": "6000", "max_depth": "70"}
+    context |= {"max_values": "8000"}
     settings = _settings(**context, max_ttl_days="8", rate="9", burst="10")
-    assert settings.limits == Limits(1, 2, 3, 4, 11, 5, 5000, 6000, 70)
+    assert settings.limits == Limits(1, 2, 3, 4, 11, 5, 5000, 6000, 70, 8000)
     assert settings.max_ttl == timedelta(days=8)
     assert _settings(max_workers="9").max_workers == 9
     assert settings.throttle == Throttle(rate=9, burst=10)
@@ -273,6 +274,8 @@ def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: 
         ("max_arguments", "5242881", "1024 to 5242880 bytes of arguments, which a body has to"),
         ("max_depth", "9", "10 to 500 levels"),
         ("max_depth", "501", "10 to 500 levels"),
+        ("max_values", "999", "1000 to 1000000 JSON values"),
+        ("max_values", "1000001", "1000 to 1000000 JSON values"),
         ("max_ttl_days", "366", "1 to 365 days"),
         ("max_ttl_days", "1.5", "1 to 365 days"),
         ("rate", "0", "1 to 100000 requests a second"),

@@ -64,7 +64,8 @@ BODIES: list[tuple[str, bytes | object, int, int]] = [
     # tests show that the function refuses such bytes.
     ("not UTF-8", b'{"jsonrpc": "\xff\xfe"}', 400, -32600),
     ("a number that JSON lacks", b'{"jsonrpc": "2.0", "id": NaN}', 400, -32700),
-    ("nested too deeply", b"[" * 100_000, 400, -32700),
+    ("nested too deeply", b"[" * 90_000, 400, -32700),
+    ("too many values", b"[" + b"{}," * 100_000 + b"1]", 400, -32700),
     ("half a surrogate pair", b'{"jsonrpc": "2.0", "id": "\\ud800"}', 400, -32700),
     ("a batch", [call()], 400, -32600),
     ("a string", "hello", 400, -32600),
@@ -120,6 +121,14 @@ def test_headers_that_differ_from_the_body_are_refused(
     params = {"name": "estimate_savings", "arguments": ARGUMENTS}
     answer = client.request("tools/call", params, headers)
     assert (answer.status, answer.error["code"]) == (400, -32020)
+
+
+def test_arguments_that_are_wrong_in_every_way_get_a_short_answer(client: Client) -> None:
+    """Before their errors were bounded, the answer to these had several megabytes."""
+    wrong = {f"unknown {number}": {} for number in range(40_000)}
+    answer = client.request("tools/call", {"name": "hello", "arguments": wrong})
+    assert (answer.status, answer.result["isError"]) == (200, True)
+    assert len(answer.body) < 8 * 1024
 
 
 def test_an_encoded_name_is_decoded_before_it_is_compared(client: Client) -> None:

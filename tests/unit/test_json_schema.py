@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -313,3 +315,57 @@ def test_a_violation_of_the_whole_value_goes_by_its_name() -> None:
 @pytest.mark.parametrize("value", [{}, [], "text", 5, 0.5, True, None])
 def test_an_empty_schema_fits_everything(value: Any) -> None:
     assert fits({}, value)
+
+
+MODEL: Final = {"type": "object", "required": ["a", "b", "c"]}
+LISTS: Final = [{"type": "array", "items": MODEL}, {"type": "array", "items": {"type": "integer"}}]
+RECURSIVE: Final = {
+    "$defs": {
+        name: {"properties": {"child": {"anyOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]}}}
+        for name in ("a", "b")
+    },
+    "type": "object",
+    "properties": {"root": {"$ref": "#/$defs/a"}, "child": {"$ref": "#/$defs/a"}},
+}
+
+
+def deep(levels: int) -> Any:
+    value: Any = {"child": 1, "count": 0}
+    for _ in range(levels):
+        value = {"child": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "says"),
+    [
+        ({"anyOf": LISTS}, [{}] * 100_000, 'value: the value is not valid under any .*"anyOf"'),
+        ({"items": {"oneOf": LISTS}}, [[{}] * 90_000], '0: the value .* exactly one .*"oneOf"'),
+        ({"oneOf": [{}, {}]}, 1, 'value: the value is not valid under exactly one .*"oneOf"'),
+        ({**RECURSIVE, "not": {"required": ["child"]}}, deep(90), "value: .* is not allowed"),
+        ({"$ref": "#/anyOf/0", "anyOf": [{"type": "null"}]}, 1, "value: .* does not fit"),
+        ({"items": MODEL}, [{}] * 100_000, '0: "a" is a required property'),
+    ],
+)
+def test_alternatives_are_not_gone_through_for_a_message(
+    schema: dict[str, Any], value: Any, says: str
+) -> None:
+    """The library would make every error of every alternative: gigabytes, in minutes."""
+    assert re.match(says, refusal(schema, value))
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+def test_a_property_may_be_called_like_a_keyword(keyword: str) -> None:
+    schema = {"properties": {keyword: {"type": "integer"}}, "enum": [{keyword: [1]}, {keyword: 1}]}
+    assert fits(schema, {keyword: 1})
+    assert refusal(schema, {keyword: [1]}).startswith(f"{keyword}: ")
+
+
+def test_names_and_reasons_are_shortened() -> None:
+    long, many = "n" * 100_000, {f"name {n}": 1 for n in range(50_000)}
+    assert len(refusal({"additionalProperties": {"type": "null"}}, {long: 1})) < 200
+    assert len(refusal({"additionalProperties": False}, {long: 1})) < 600
+    assert len(refusal({"unevaluatedProperties": False}, many)) < 600
+    path = "".join('{"properties": {"a": ' for _ in range(40)) + "false" + "}}" * 40
+    value = json.loads('{"a": ' * 40 + "1" + "}" * 40)
+    assert refusal(json.loads(path), value).startswith("a.a.a.a.a.....a.a.a.a.a: ")

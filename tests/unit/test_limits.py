@@ -16,6 +16,7 @@ def test_limits_travel_in_the_environment() -> None:
         max_body_bytes=7,
         max_argument_bytes=8,
         max_json_depth=9,
+        max_json_values=10,
     )
     assert Limits.from_json(limits.to_json()) == limits
     assert Limits.from_json(None) == Limits.from_json("") == Limits()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeGuard
 
@@ -17,6 +18,10 @@ RequestId = str | int
 
 MAX_DEPTH: Final = 100
 """Levels of arrays and objects that every recursive reader and writer of JSON can handle."""
+
+_TEXT: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
+"""A JSON string. What may be wrong in it is for the parser to say."""
+_EMPTY: Final = re.compile(r"[\[{]\s*[\]}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +41,11 @@ class Notification:
     params: dict[str, Any]
 
 
-def decode(body: bytes, max_depth: int = MAX_DEPTH) -> Any:
-    """Decode a JSON body with at most `max_depth` levels of arrays and objects.
+def decode(body: bytes, max_depth: int = MAX_DEPTH, max_values: int | None = None) -> Any:
+    """Decode a JSON body with at most `max_depth` levels of arrays and objects, and `max_values`
+    values.
 
-    Raises ProtocolError (-32700) when the bytes are not UTF-8, not JSON, or nested deeper.
+    Raises ProtocolError (-32700) when the bytes are not UTF-8, not JSON, nested deeper, or more.
     """
     try:
         text = body.decode("utf-8")
@@ -47,6 +53,10 @@ def decode(body: bytes, max_depth: int = MAX_DEPTH) -> Any:
         raise ProtocolError(
             ErrorCode.PARSE_ERROR, f"The body is not UTF-8 (byte {error.start})"
         ) from None
+    if max_values is not None and _has_more_values(text, max_values):
+        raise ProtocolError(
+            ErrorCode.PARSE_ERROR, f"The body has more than {max_values} JSON values"
+        )
     try:
         message = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
         if "\\ud" in text or "\\uD" in text:
@@ -141,6 +151,22 @@ def _depth(message: Any) -> int:
             for child in (value.values() if isinstance(value, dict) else value)
         ]
     return depth
+
+
+def _has_more_values(text: str, limit: int) -> bool:
+    """Whether a JSON text holds more values than `limit`; found without making any of them.
+
+    A value is the first of all, the first within an array or object, or comes after a comma. What
+    strings hold counts only until there seem to be too many.
+    """
+
+    def count(written: str) -> int:
+        return 1 + sum(map(written.count, ",[{"))
+
+    if count(text) <= limit:
+        return False
+    bare = _TEXT.sub("0", text)
+    return count(bare) > limit and count(_EMPTY.sub("0", bare)) > limit
 
 
 def _too_deep(max_depth: int) -> ProtocolError:

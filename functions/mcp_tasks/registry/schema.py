@@ -6,24 +6,20 @@ tools.mdx, "Tool" (inputSchema, outputSchema); elicitation.mdx, "Requested Schem
 from __future__ import annotations
 
 import inspect
-import json
 import types
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails
 
 from .. import json_schema
 from ..tasks.forms import InvalidQuestion, check_form
+from .argument_check import checked, checked_texts
+from .refusal import InvalidArguments as InvalidArguments
 
 _FIELD_PREFIX = "argument_"
 """Of a model's field for a parameter, because a field must not have a name of pydantic's own."""
-
-
-class InvalidArguments(ValueError):
-    """Arguments do not fit their schema. The message names each wrong field and what is wrong."""
 
 
 class WrittenSchema:
@@ -110,13 +106,7 @@ def validate_arguments(model: type[BaseModel], arguments: Any) -> dict[str, Any]
 
     Raises InvalidArguments.
     """
-    try:
-        # Strict, because the JSON Schema is: "5" is no integer. In JSON mode, because there a
-        # string still becomes a date, and an array a tuple, as the schema says.
-        checked = model.model_validate_json(json.dumps(_with_integers(arguments)), strict=True)
-    except ValidationError as error:
-        raise InvalidArguments("; ".join(_field_error(e) for e in error.errors())) from None
-    return {name.removeprefix(_FIELD_PREFIX): getattr(checked, name) for name in model.model_fields}
+    return _by_parameter(checked(model, arguments))
 
 
 def text_arguments(model: type[BaseModel], arguments: Mapping[str, str]) -> dict[str, Any]:
@@ -124,11 +114,7 @@ def text_arguments(model: type[BaseModel], arguments: Mapping[str, str]) -> dict
 
     Raises InvalidArguments.
     """
-    try:
-        checked = model.model_validate_strings(dict(arguments))
-    except ValidationError as error:
-        raise InvalidArguments("; ".join(_field_error(e) for e in error.errors())) from None
-    return {name.removeprefix(_FIELD_PREFIX): getattr(checked, name) for name in model.model_fields}
+    return _by_parameter(checked_texts(model, arguments))
 
 
 def parameters(model: type[BaseModel]) -> dict[str, FieldInfo]:
@@ -177,10 +163,12 @@ def _resolved(field: dict[str, Any], definitions: dict[str, Any]) -> dict[str, A
     return {**target, **{key: value for key, value in field.items() if key != "$ref"}}
 
 
-def _field_error(error: ErrorDetails) -> str:
-    """`field: what is wrong`. The value is left out, because it may be private."""
-    where = ".".join(str(part) for part in error["loc"]) or "arguments"
-    return f"{where}: {error['msg']}"
+def _by_parameter(values: BaseModel) -> dict[str, Any]:
+    """The values of a `parameters_model`, by the names of the parameters."""
+    return {
+        name.removeprefix(_FIELD_PREFIX): getattr(values, name)
+        for name in type(values).model_fields
+    }
 
 
 def _drop_titles(schema: Any, name: str | None = None) -> None:
@@ -202,18 +190,6 @@ def _drop_titles(schema: Any, name: str | None = None) -> None:
                     _drop_titles(grandchild, child_name)
             elif key not in ("default", "examples", "const", "enum"):
                 _drop_titles(child)
-
-
-def _with_integers(value: Any) -> Any:
-    """The value with 42.0 as 42: an integer in JSON Schema, but not in pydantic's strict mode."""
-    match value:
-        case float() if value.is_integer() and abs(value) < 2**53:
-            return int(value)
-        case list():
-            return [_with_integers(item) for item in value]
-        case dict():
-            return {key: _with_integers(item) for key, item in value.items()}
-    return value
 
 
 def _normalized(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ...protocol import jsonrpc
 from ...protocol.errors import ErrorCode, ProtocolError
+from ...registry.check_cost import shared_budget
 from ..response_channel import MAX_RESPONSE_BYTES
 from .exchange import error_response
 from .messages import HttpResponse
@@ -19,11 +20,13 @@ MAX_BATCH_SECONDS: Final = 20.0
 """Then the rest of a batch is refused: API Gateway waits 29 seconds for the whole response."""
 
 
+@shared_budget()
 def answer_batch(bodies: list[Any], answer: Callable[[Any], HttpResponse]) -> HttpResponse:
     """Answer several messages, one after the other, with one array.
 
     A batch that takes too long, or whose response is full, has the rest of its messages refused one
-    by one. Raises ProtocolError (-32600) for an empty batch and for one with too many messages.
+    by one. To check the arguments of all its messages may cost as much as those of one request.
+    Raises ProtocolError (-32600) for an empty batch and for one with too many messages.
     """
     if not 0 < len(bodies) <= MAX_BATCH_MESSAGES:
         raise jsonrpc.malformed(f"A batch holds 1 to {MAX_BATCH_MESSAGES} messages")

@@ -73,7 +73,8 @@ class Endpoint:
                 f"The body is larger than {self._limits.max_body_bytes} bytes",
                 status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             )
-        return jsonrpc.decode(http.body, self._limits.max_json_depth)
+        limits = self._limits
+        return jsonrpc.decode(http.body, limits.max_json_depth, limits.max_json_values)
 
 
 def _caller(http: HttpRequest) -> Caller:

@@ -1,4 +1,4 @@
-"""How large and how deep a request may be: HTTP 413 and 400."""
+"""How large and how deep a request may be, and of how many values: HTTP 413 and 400."""
 
 from __future__ import annotations
 
@@ -20,6 +20,13 @@ def sent(stack: Stack, **arguments: Any) -> tuple[str, dict[str, Any]]:
     params = {"name": "anything", "arguments": arguments, "_meta": meta()}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     return json.dumps(message), mirrored("tools/call", params)
+
+
+def values(value: Any) -> int:
+    """How many values a value is, and holds."""
+    if isinstance(value, dict):
+        return 1 + sum(map(values, value.values()))
+    return 1 + sum(map(values, value)) if isinstance(value, list) else 1
 
 
 def nested(levels: int) -> Any:
@@ -69,6 +76,40 @@ def test_a_body_may_be_as_deep_as_the_limit(limited: Limited, depth: int) -> Non
     answer = stack.send(body, headers)
     assert (answer.status, answer.code) == (400, PARSE)
     assert f"{depth} levels" in answer.error["message"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [1, "a, [b] {c}", [], {}, [[]], {"a": [1, {}]}, '"\\', "[" * 9, [" ,", {"[,": "{,"}], "ä,"],
+    ids=str,
+)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_body_may_have_as_many_values_as_the_limit(
+    limited: Limited, value: Any, indent: int | None
+) -> None:
+    """Names are no values, and what is in a text is none."""
+    stack = limited.serve()
+    body, headers = sent(stack, many=[value] * 20)
+    body = json.dumps(json.loads(body), indent=indent)
+    count = values(json.loads(body))
+    stack = limited.serve(max_json_values=count)
+    assert stack.send(body, headers, method="tools/call").status == 200
+    stack = limited.serve(max_json_values=count - 1)
+    answer = stack.send(body, headers)
+    assert (answer.status, answer.code) == (400, PARSE)
+    assert f"more than {count - 1} JSON values" in answer.error["message"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"', '\\"', '"\\', '"\\"', '["a', "[ ", "[],", '{"a":', "\\"],
+)
+def test_what_is_no_json_is_counted_in_a_moment(limited: Limited, text: str) -> None:
+    """Strings that do not end are read once, and not once for each character."""
+    stack = limited.serve(max_json_values=1000)
+    _, headers = sent(stack)
+    answer = stack.send("," * 1001 + text * (900_000 // len(text)), headers)
+    assert (answer.status, answer.code) == (400, PARSE)
 
 
 def test_the_limits_of_a_request_hold_for_each_method(limited: Limited) -> None:
