@@ -130,10 +130,12 @@ def server(declared: Tool) -> Endpoint:
         ttl_ms=1,
         poll_interval_ms=1,
         timeout_ms=1,
+        sequential=True,
         mirrored=(),
         state_machine_arn=None,
     )
     environment = {"AUTH": "none", "CELL": "c1", "STATE_MACHINE_PREFIX": "arn:"}
+    environment["LIMITS"] = Limits(max_open_calls=0).to_json()  # counting calls needs AWS
     environment |= dict.fromkeys(
         ("TASKS_TABLE", "MAILBOXES_TABLE", "CALLERS_TABLE", "PAYLOADS_BUCKET"), "none"
     )
