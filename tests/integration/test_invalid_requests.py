@@ -125,7 +125,7 @@ def test_headers_that_differ_from_the_body_are_refused(
 
 def test_arguments_that_are_wrong_in_every_way_get_a_short_answer(client: Client) -> None:
     """Before their errors were bounded, the answer to these had several megabytes."""
-    wrong = {f"unknown {number}": {} for number in range(40_000)}
+    wrong: dict[str, Any] = {f"unknown {number}": {} for number in range(40_000)}
     answer = client.request("tools/call", {"name": "hello", "arguments": wrong})
     assert (answer.status, answer.result["isError"]) == (200, True)
     assert len(answer.body) < 8 * 1024
