@@ -284,7 +284,7 @@ def test_the_limits_that_an_operator_chose_reach_the_server(
 ) -> None:
     for assembly, limits in (
         (on_aws, Limits()),
-        (fork, Limits(max_open_tasks=7, max_json_depth=20)),
+        (fork, Limits(max_open_tasks=7, max_json_depth=20, max_json_values=2000)),
     ):
         function = assembly.resources("AWS::Lambda::Function")["Api/Function"]
         found = Limits.from_json(function["Environment"]["Variables"]["LIMITS"])
