@@ -2,7 +2,7 @@
 
     mailbox = mailboxes.open(Subscriber(principal, client), task_ids, until, limits, now)
     subscription = Subscription(task_table, mailboxes, detailed_task, principal)
-    accepted = subscription.begin(mailbox, task_ids, until)
+    accepted = subscription.begin(mailbox, task_ids, until, permitted)
     for change in subscription.changes(live=True): ...
     subscription.end()
 
@@ -46,10 +46,6 @@ DYNAMODB_ERRORS: Final = (Busy, BotoCoreError, ClientError)
 """What a call to DynamoDB raises when it fails. The next call may succeed."""
 
 logger = Logger()
-
-
-def _all_ids(tasks: Iterable[Task]) -> list[str]:
-    return [task.task_id for task in tasks]
 
 
 def _unchanged(task: Task, now: int) -> Task:
@@ -97,7 +93,7 @@ class Subscription:
         mailbox: Mailbox,
         task_ids: Iterable[str],
         until: int,
-        permitted: Callable[[Iterable[Task]], Collection[str]] = _all_ids,
+        permitted: Callable[[Iterable[Task]], Collection[str]],
     ) -> list[str]:
         """Subscribe to those of the tasks that exist and are the principal's; returns their ids.
 

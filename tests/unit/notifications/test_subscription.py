@@ -17,7 +17,7 @@ What the module promises, and the test that fails without it (checked on a copy 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
@@ -41,6 +41,7 @@ from mcp_tasks.notifications.subscription import (
 from mcp_tasks.server.methods.task_wire_format import detailed_task
 from mcp_tasks.tasks.caller_key import caller_key
 from mcp_tasks.tasks.questions import FormQuestion, open_ask
+from mcp_tasks.tasks.task import Task
 from mcp_tasks.tasks.task_table import TaskTable
 from tests.unit.support.aws import (
     MAILBOXES,
@@ -145,7 +146,7 @@ class World:
         )
         until = self.clock() + ms
         mailbox = self.mailboxes.open(subscriber, task_ids, until, self.limits, self.clock())
-        accepted = subscription.begin(mailbox, task_ids, until)
+        accepted = subscription.begin(mailbox, task_ids, until, all_ids)
         return Running(self, subscription, accepted, live)
 
     def entries(self) -> int:
@@ -163,6 +164,11 @@ class World:
         """Publish what is in the stream, and lose what is on the bus."""
         self.push.publish()
         self.push.events.clear()
+
+
+def all_ids(tasks: Iterable[Task]) -> list[str]:
+    """The subscriber may read each task."""
+    return [task.task_id for task in tasks]
 
 
 @dataclass

@@ -441,6 +441,21 @@ def test_a_task_keeps_the_scopes_that_its_tool_had(
     assert about_task(server, " ".join(needed), "tasks/get", REVISION, task_id).status == 200
 
 
+def test_a_repeated_call_needs_the_scopes_that_its_task_was_created_with(
+    server: Guarded, catalogue: Catalogue
+) -> None:
+    """The tool needs fewer since: the call may be sent, and its answer would tell of the task."""
+    key: dict[str, Any] = {"headers": {"Idempotency-Key": "k"}}
+    created = server.call(STRONG, "wait", {}, **key).result["taskId"]
+    server.stack.catalogue = Catalogue(replace(t, scopes=()) for t in catalogue.tools.values())
+    server.stack.serve()
+    refused = server.call("tasks:use", "wait", {}, **key)
+    assert refused.status == 403
+    assert set(refused.error["data"]["requiredScopes"]) == set(STRONG.split())
+    assert created not in json.dumps(refused.error)
+    assert server.call(STRONG, "wait", {}, **key).result["taskId"] == created
+
+
 # IAM
 
 
