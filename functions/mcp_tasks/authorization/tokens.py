@@ -32,7 +32,7 @@ Reason = Literal[
     "wrong_iss",
     "wrong_aud",
     "wrong_token_use",
-    "id_token",
+    "not_an_access_token",
     "expired",
     "not_yet_valid",
     "invalid_sub",
@@ -50,10 +50,13 @@ MAX_SUBJECT_CHARACTERS: Final = 255
 
 _RFC_9068: Final = frozenset({"at+jwt", "application/at+jwt"})
 _TYPES: Final = _RFC_9068 | {"jwt"}
-_OTHER_TOKENS: Final = frozenset({"id", "refresh", "offline", "logout"})
-"""What Keycloak writes into the claim `typ` of its tokens that are no access tokens."""
-_ID_TOKEN_CLAIMS: Final = ("at_hash", "c_hash")
-"""Claims of ID tokens only (OpenID Connect Core 1.0, sections 3.1.3.6 and 3.3.2.11)."""
+_BEARER: Final = frozenset({"bearer", "dpop"})
+"""What Keycloak writes into the claim `typ` of its access tokens."""
+_ACCESS_TOKENS: Final = _BEARER | _TYPES | {"access", "access_token"}
+"""What issuers write into that claim. Other tokens have others: `ID`, `Refresh`, `Logout`."""
+_OTHER_TOKENS_CLAIMS: Final = ("at_hash", "c_hash", "s_hash", "events")
+"""Claims of ID tokens (OpenID Connect Core 1.0, sections 3.1.3.6 and 3.3.2.11; FAPI 1.0 Advanced,
+section 5.1.1), and of logout tokens (OpenID Connect Back-Channel Logout 1.0, section 2.4)."""
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 _COGNITO: Final = re.compile(
     r"https://cognito-idp\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/[A-Za-z0-9_-]+"
@@ -174,16 +177,16 @@ def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
     An access token may have a `nonce` only if it says that it is one: Keycloak wrote the client's
     `nonce` into all tokens before version 25.
     """
-    use, kind = claims.get("token_use", "access"), str(claims.get("typ", "")).lower()
+    use, kind = claims.get("token_use", "access"), claims.get("typ", "access")
     if use != "access":  # Cognito's ID tokens
         raise InvalidToken("wrong_token_use")
-    if kind in _OTHER_TOKENS:
+    if not isinstance(kind, str) or kind.lower() not in _ACCESS_TOKENS:
         raise InvalidToken("wrong_typ")
-    if any(name in claims for name in _ID_TOKEN_CLAIMS):
-        raise InvalidToken("id_token")
-    declared = _type(header) in _RFC_9068 or kind in ("bearer", "dpop") or "token_use" in claims
+    if any(name in claims for name in _OTHER_TOKENS_CLAIMS):
+        raise InvalidToken("not_an_access_token")
+    declared = _type(header) in _RFC_9068 or kind.lower() in _BEARER or "token_use" in claims
     if "nonce" in claims and not declared:
-        raise InvalidToken("id_token")
+        raise InvalidToken("not_an_access_token")
 
 
 def _signed_claims(token: str, key: SigningKey) -> dict[str, Any]:

@@ -19,6 +19,10 @@ RequestId = str | int
 MAX_DEPTH: Final = 100
 """Levels of arrays and objects that every recursive reader and writer of JSON can handle."""
 
+MAX_ID_CHARACTERS: Final = 1000
+"""Of a request id or a progress token, which responses repeat."""
+ID_TYPES: Final = f"a string of at most {MAX_ID_CHARACTERS} characters or an integer"
+
 _TEXT: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 """A JSON string. What may be wrong in it is for the parser to say."""
 _EMPTY: Final = re.compile(r"[\[{]\s*[\]}]")
@@ -105,7 +109,7 @@ def read(message: Any) -> Request | Notification:
     if "id" not in message:
         return Notification(method, params)
     if request_id is None:
-        raise malformed('"id" must be a string or an integer, and not null')
+        raise malformed(f'"id" must be {ID_TYPES}, and not null')
     return Request(request_id, method, params)
 
 
@@ -129,8 +133,12 @@ def malformed(message: str) -> ProtocolError:
 
 
 def is_id(value: object) -> TypeGuard[RequestId]:
-    """Whether a value may be a request id or a progress token: a string or an integer."""
-    return isinstance(value, (str, int)) and not isinstance(value, bool)
+    """Whether a value may be a request id or a progress token: a string or an integer, and short
+    enough to be repeated in responses.
+    """
+    if isinstance(value, str):
+        return len(value) <= MAX_ID_CHARACTERS
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def id_of(message: Any) -> RequestId | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from .errors import invalid_params
-from .jsonrpc import is_id
+from .jsonrpc import ID_TYPES, is_id
 from .notifications import LOG_LEVELS, ProgressToken
 from .trace import trace_context
 
@@ -71,5 +71,5 @@ def progress_token(meta: dict[str, Any]) -> ProgressToken | None:
     """
     token = meta.get("progressToken")
     if token is not None and not is_id(token):
-        raise invalid_params("params._meta.progressToken must be a string or an integer")
+        raise invalid_params(f"params._meta.progressToken must be {ID_TYPES}")
     return token

@@ -7,6 +7,7 @@ workflow_tool("name", state_machine_arn=...)   a state machine that exists alrea
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,11 +52,15 @@ class WorkflowTool(Tool):
 
     @property
     def sequential(self) -> bool:
-        """Whether the definition has neither a Parallel nor a Map. Of a state machine that exists
-        already, nobody knows.
+        """Whether the definition has no Parallel, no Map, and no Catch of a state that asks.
+
+        A step behind such a Catch runs while the task still seems to wait for an answer. Of a state
+        machine that exists already, nobody knows.
         """
-        file = self.definition_file
-        return file is not None and not _CONCURRENT.search(file.read_text(encoding="utf-8"))
+        if self.definition_file is None:
+            return False
+        text = self.definition_file.read_text(encoding="utf-8")
+        return not _CONCURRENT.search(text) and not _catches_while_asking(text)
 
     def _check_existing(self, arn: str) -> None:
         if not _STATE_MACHINE_ARN.fullmatch(arn):
@@ -73,6 +78,21 @@ class WorkflowTool(Tool):
                 f"{self.name}: a state machine that exists already gets only its arguments, so "
                 "ask_first would ask in vain"
             )
+
+
+def _catches_while_asking(definition: str) -> bool:
+    """Whether a state that calls `${ask}` has a Catch, such as for `States.Timeout`."""
+    found = []
+
+    def note(state: dict[str, Any]) -> dict[str, Any]:
+        found.append("Catch" in state and "${ask}" in json.dumps(state))
+        return state
+
+    try:
+        json.loads(definition, object_hook=note)
+    except ValueError:
+        return True  # synthesis refuses it, and says where it is wrong
+    return any(found)
 
 
 def workflow_tool(

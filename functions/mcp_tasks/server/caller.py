@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..environment import Auth, Principal
-from ..tasks.principals import role_of
+from ..tasks.principals import is_federated_user, role_of
 from ..tasks.task import ANYONE
 
 
@@ -31,8 +31,8 @@ def caller_of(
 ) -> Caller | None:
     """The caller of a request, by its `requestContext`.
 
-    None when the context does not name one: then the gateway is not configured as the deployment's
-    `auth` says, and the request must be refused. Only the field of that one `auth` is read.
+    None when the context does not name one, or names none whose tasks could be told apart: the
+    request must be refused. Only the field of that one `auth` is read.
     """
     if auth == "none":
         return Caller(ANYONE)
@@ -46,4 +46,7 @@ def caller_of(
         return None
     # All users of a Cognito identity pool share one role and session name, so also one ARN.
     name = f"{arn}|{cognito}" if cognito else arn
-    return Caller(role_of(name) if principal == "role" else name)
+    if principal == "session":
+        return Caller(name)
+    # A federated user has no role. All of an account would share their tasks.
+    return None if is_federated_user(arn) else Caller(role_of(name))

@@ -96,6 +96,17 @@ class ReconcileIndex:
             values=values,
         )
 
+    def claim_for_repeat(self, task: Task, delay_ms: int, now: int) -> bool:
+        """Claim a task for a request that is repeated, whose first attempt may have died.
+
+        `delay_ms` is the delay to its reconcile that the last write of the row has set. It is
+        longer once the task was claimed: a client that repeats a request again and again makes one
+        call to Step Functions, and not as many as it sends requests.
+        """
+        if task.reconcile_at is None or task.reconcile_at > task.last_updated_at + delay_ms:
+            return False
+        return self.claim(task, now)
+
     def postpone(self, entry: ScheduledTask, now: int) -> None:
         """Reconcile a row that this code cannot read only after the longest interval."""
         self._update(

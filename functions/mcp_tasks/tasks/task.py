@@ -9,7 +9,12 @@ from typing import Any
 
 from ..payloads.pointer import PayloadPointer
 from .questions import Ask, Kind, Question
-from .reconcile_schedule import FIRST_RECONCILE_MS, UNKNOWN_SILENCE_MS, next_reconcile_at
+from .reconcile_schedule import (
+    FIRST_RECONCILE_MS,
+    STOP_AGAIN_MS,
+    UNKNOWN_SILENCE_MS,
+    next_reconcile_at,
+)
 from .state import Status
 
 ANYONE = "anonymous"
@@ -96,6 +101,8 @@ class Task:
 
     def next_reconcile_at(self, now: int) -> int:
         """When to reconcile the task again that is reconciled now."""
+        if self.status.terminal:
+            return now + STOP_AGAIN_MS
         return next_reconcile_at(self.created_at, self.expires_at, now)
 
     @property

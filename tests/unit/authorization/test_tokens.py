@@ -131,8 +131,8 @@ BAD: Final = {
     "no subject": "invalid_sub",
     "ID token of Cognito": "wrong_token_use",
     "ID token of Keycloak": "wrong_typ",
-    "ID token with a nonce": "id_token",
-    "ID token with at_hash": "id_token",
+    "ID token with a nonce": "not_an_access_token",
+    "ID token with at_hash": "not_an_access_token",
     "huge": "token_too_long",
 }
 
@@ -257,8 +257,10 @@ def test_the_type_is_that_of_an_access_token(check: Check, type_: Any, good: boo
         refused("wrong_typ", lambda: check(header={"typ": type_}))
 
 
-@pytest.mark.parametrize("claim", ["nonce", "at_hash", "c_hash"])
-def test_an_id_token_is_no_access_token(issuer: Signer, claim: str) -> None:
+@pytest.mark.parametrize("claim", ["nonce", "at_hash", "c_hash", "s_hash", "events"])
+def test_neither_an_id_token_nor_a_logout_token_is_an_access_token(
+    issuer: Signer, claim: str
+) -> None:
     """Also where the audience of both is one client id (OpenID Connect Core 1.0, section 2)."""
     tokens = checked_by(issuer, CLIENT)
     plain: dict[str, Any] = {"aud": CLIENT, "header": {"typ": "JWT"}}
@@ -266,11 +268,20 @@ def test_an_id_token_is_no_access_token(issuer: Signer, claim: str) -> None:
     for value in ("n-0S6_WzA2Mj", "", None, 7):
         claims = issuer.claims(aud=CLIENT) | {claim: value}
         id_token = issuer.mint(header={"typ": "JWT"}, payload=json.dumps(claims).encode())
-        refused("id_token", lambda token=id_token: tokens.verify(token))  # type: ignore[misc]
+        refused(
+            "not_an_access_token",
+            lambda token=id_token: tokens.verify(token),  # type: ignore[misc]
+        )
 
 
-@pytest.mark.parametrize("kind", ["ID", "id", "Refresh", "Offline", "Logout"])
-def test_keycloaks_other_tokens_are_no_access_tokens(check: Check, kind: str) -> None:
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("ID", "id", "Refresh", "Offline", "Logout", "Serialized-ID", "RegistrationAccessToken"),
+        *("", ["ID"], ["Bearer"], 1),
+    ],
+)
+def test_other_tokens_that_say_what_they_are_are_no_access_tokens(check: Check, kind: Any) -> None:
     refused("wrong_typ", lambda: check(typ=kind))
 
 
@@ -293,7 +304,7 @@ def test_a_token_that_says_it_is_an_access_token_may_have_a_nonce(
 ) -> None:
     """Keycloak 25, upgrading guide: the nonce was in all tokens before."""
     assert check(nonce="n", **changed)
-    refused("id_token", lambda: check(at_hash="h", **changed))
+    refused("not_an_access_token", lambda: check(at_hash="h", **changed))
 
 
 def test_entras_access_tokens_with_a_nonce_in_the_header_are_good(check: Check) -> None:

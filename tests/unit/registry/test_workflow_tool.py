@@ -106,9 +106,13 @@ def test_two_steps_of_one_name_are_refused() -> None:
         ('{"States": {"A": {"Type": "Task"}, "Map": {"Type": "Choice"}}}', True),
         ('{"States": {"A": {"Type": "Parallel", "Branches": []}}}', False),
         ('{"States": {"A": {"Type" :\n "Map"}}}', False),
+        ('{"States": {"A": {"Arguments": {"FunctionName": "${ask}"}}}}', True),
+        ('{"States": {"A": {"Resource": "${worker}", "Catch": []}}}', True),
+        ('{"States": {"A": {"Arguments": {"FunctionName": "${ask}"}, "Catch": []}}}', False),
+        ("{", False),
     ],
 )
-def test_a_workflow_is_sequential_without_parallel_and_map(
+def test_a_workflow_runs_one_step_at_a_time_and_none_while_it_asks(
     tmp_path: Path, definition: str, sequential: bool
 ) -> None:
     file = tmp_path / "workflow.asl.json"

@@ -94,6 +94,7 @@ def test_the_caller_is_whom_the_gateway_has_let_in(
 
 
 STS: Final = "arn:aws:sts::111122223333:assumed-role"
+FEDERATED_USER: Final = "arn:aws:sts::111122223333:federated-user/alice"
 
 
 @pytest.mark.parametrize(
@@ -106,12 +107,8 @@ STS: Final = "arn:aws:sts::111122223333:assumed-role"
             {"userArn": f"{STS}/pool/CognitoIdentityCredentials", "cognitoIdentityId": "eu:1"},
             f"{STS}/pool|eu:1",
         ),
-        (
-            {"userArn": "arn:aws:sts::111122223333:federated-user/alice"},
-            "arn:aws:sts::111122223333:federated-user/alice",
-        ),
     ],
-    ids=["a session", "a restarted machine", "a user", "an identity pool's", "a federated user"],
+    ids=["a session", "a restarted machine", "a user", "an identity pool's"],
 )
 def test_tasks_can_belong_to_a_role_whatever_its_session(
     identity: dict[str, str], principal: str
@@ -120,6 +117,13 @@ def test_tasks_can_belong_to_a_role_whatever_its_session(
     assert caller_of({"identity": identity}, "iam", "role") == Caller(principal)
     session = "|".join(identity.values())
     assert caller_of({"identity": identity}, "iam", "session") == Caller(session)
+
+
+def test_a_federated_user_has_no_role() -> None:
+    """Whoever may call GetFederationToken chooses the name; without it, all would be one."""
+    context = {"identity": {"userArn": FEDERATED_USER}}
+    assert caller_of(context, "iam", "role") is None
+    assert caller_of(context, "iam", "session") == Caller(FEDERATED_USER)
 
 
 def test_a_tokens_principal_is_not_shortened() -> None:
@@ -459,17 +463,18 @@ def test_a_repeated_call_needs_the_scopes_that_its_task_was_created_with(
 # IAM
 
 
+@pytest.mark.parametrize("names", [f"{STS}/deploy", FEDERATED_USER.rpartition("/")[0]])
 @pytest.mark.parametrize(
     ("per", "statuses"), [("principal", [200, 200, 200]), ("role", [200, 200, 429])]
 )
-def test_another_session_of_a_role_brings_no_other_limits(
-    aws: Calls, catalogue: Catalogue, per: str, statuses: list[int]
+def test_a_name_that_a_caller_chooses_brings_no_other_limits(
+    aws: Calls, catalogue: Catalogue, names: str, per: str, statuses: list[int]
 ) -> None:
     """`-c quota_per=role`: tasks belong to the session, and count with the role's."""
     limits = Limits(max_open_tasks=2).to_json()
     environment = {**ENVIRONMENT, "AUTH": "iam", "LIMITS": limits, "QUOTA_PER": per}
     stack = Stack(aws, catalogue, environment)
-    callers = [f"{STS}/deploy/{session}" for session in ("one", "two", "three")]
+    callers = [f"{names}/{name}" for name in ("one", "two", "three")]
     answers = [stack.call("count", {"upto": 3}, user_arn=caller) for caller in callers]
     assert [answer.status for answer in answers] == statuses
     owners = {row["principal"]["S"] for row in stack.rows}

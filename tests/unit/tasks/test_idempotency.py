@@ -662,6 +662,15 @@ def test_a_task_whose_owner_died_before_its_start_is_started_by_another(dying: D
     assert starts(stack) == row_ids(stack) == dying.places() == [task_id]
 
 
+def test_a_call_that_is_repeated_many_times_is_started_once_more(stack: Stack, time: Time) -> None:
+    """Step Functions throttles StartExecution for all callers of an account together."""
+    task_id = count_to(stack)
+    for _ in range(6):
+        time.now += START_AGAIN_MS + 1
+        assert count_to(stack) == task_id
+    assert starts(stack) == [task_id, task_id]
+
+
 def test_a_start_that_is_repeated_carries_the_same_input(dying: Dying) -> None:
     """StartExecution is idempotent for the same name and input (API reference)."""
     dying.die_before("start")

@@ -24,6 +24,7 @@ from ...protocol.errors import ErrorCode, ProtocolError
 from ...registry.catalogue import ToolEntry
 from ...tasks.errors import Conflict, UnknownTask
 from ...tasks.idempotency import FREE_AFTER_MS, IdempotencyKeyReused, IdempotencyKeys, KeyedTask
+from ...tasks.reconcile_schedule import FIRST_RECONCILE_MS
 from ...tasks.state import Status
 from ...tasks.task import Task, now_ms
 from ...workflows.executions import MAX_START_AGE_MS
@@ -155,12 +156,18 @@ class IdempotentCreation:
             task = self.creation.task_table.get(keyed.task_id, now, call.principal)
         except UnknownTask:
             return None
-        untouched = task.status is Status.WORKING and task.revision == 1
-        if untouched and START_AGAIN_MS < now - keyed.created_at <= MAX_START_AGE_MS:
-            self.creation.start_again(task)
+        if START_AGAIN_MS < now - keyed.created_at <= MAX_START_AGE_MS:
+            self._start_again(task, now)
         logger.append_keys(task_id=task.task_id)
         audit("create", task.task_id, task.principal, repeated=True)
         return task
+
+    def _start_again(self, task: Task, now: int) -> None:
+        """Start an untouched task's execution, once; later the sweeper does, or a poll."""
+        untouched = task.status is Status.WORKING and task.revision == 1
+        index = self.creation.task_table.reconcile_index
+        if untouched and index.claim_for_repeat(task, FIRST_RECONCILE_MS, now):
+            self.creation.start_again(task)
 
 
 def _fingerprint(entry: ToolEntry, arguments: Mapping[str, Any]) -> str:

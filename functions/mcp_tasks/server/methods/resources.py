@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 from aws_lambda_powertools import Logger
@@ -15,6 +16,9 @@ from .multi_round_trip import MultiRoundTrip
 MAX_URI_CHARACTERS: Final = 2048
 """Every template is tried on every URI, so a longer one is refused unread."""
 
+MAX_REPEATED_BYTES: Final = 4096
+"""Of a URI in an error, as JSON."""
+
 logger = Logger()
 
 
@@ -27,7 +31,7 @@ def read_resource(catalogue: Catalogue, multi_round_trip: MultiRoundTrip) -> Met
             raise invalid_params("params.uri must be a string")
         found = catalogue.resource(uri) if len(uri) <= MAX_URI_CHARACTERS else None
         if found is None:
-            raise ResourceNotFound(uri[:MAX_URI_CHARACTERS])
+            raise _not_found(uri[:MAX_URI_CHARACTERS])
         entry, variables = found
         logger.append_keys(resource=entry.name)
 
@@ -41,7 +45,7 @@ def read_resource(catalogue: Catalogue, multi_round_trip: MultiRoundTrip) -> Met
         try:
             contents = multi_round_trip.run(call, uri, None, contents_of)
         except NotFound:
-            raise ResourceNotFound(uri) from None
+            raise _not_found(uri) from None
         except ToolError as error:
             raise invalid_params(str(error)) from None
         if isinstance(contents, InputNeeded):
@@ -55,3 +59,9 @@ def read_resource(catalogue: Catalogue, multi_round_trip: MultiRoundTrip) -> Met
         )
 
     return read
+
+
+def _not_found(uri: str) -> ResourceNotFound:
+    """The error that names the URI, or the beginning of a long one."""
+    characters = MAX_REPEATED_BYTES // 12  # what JSON takes for an emoji
+    return ResourceNotFound(uri if len(json.dumps(uri)) <= MAX_REPEATED_BYTES else uri[:characters])

@@ -18,6 +18,7 @@ from ...tasks.errors import Conflict, TaskEnded, UnknownTask
 from ...tasks.forms import InvalidAnswer
 from ...tasks.ids import cell_of
 from ...tasks.questions import check_size
+from ...tasks.reconcile_schedule import STOP_AGAIN_MS
 from ...tasks.state import Status
 from ...tasks.task import Task, now_ms
 from ...tasks.task_table import TaskTable
@@ -98,23 +99,37 @@ class TaskMethods:
     def cancel(self, call: Call) -> Complete:
         """`tasks/cancel` ("Task Cancellation"): the row first, then the execution, best effort."""
         task_id, now = _task_id(call, self.cell), now_ms()
-        self.access.read(call, task_id, now, "cancel")
+        task = self.access.read(call, task_id, now, "cancel")
+        if task.status.terminal:
+            self._stop_again(task, now)
+            return Complete({})
         try:
             task = self.task_table.cancel(task_id, now, call.principal)
             audit("cancel", task_id, call.principal)
         except UnknownTask:
             raise not_found("cancel", task_id, call) from None
         except TaskEnded as ended:
-            if ended.task.status is not Status.CANCELLED:
-                return Complete({})
-            # An earlier attempt of this request may have cancelled it and died: stop it again.
-            task = ended.task
+            # Another end came first; or this very write, whose answer was lost.
+            self._stop_again(ended.task, now)
+        else:
+            self._stop(task)
+        return Complete({})
+
+    def _stop_again(self, task: Task, now: int) -> None:
+        """Stop a cancelled task's execution, once, in case that the first cancel has died before it
+        did; later the sweeper does.
+        """
+        index = self.task_table.reconcile_index
+        if task.status is Status.CANCELLED and index.claim_for_repeat(task, STOP_AGAIN_MS, now):
+            self._stop(task)
+
+    def _stop(self, task: Task) -> None:
         try:
-            self.executions.stop(task.state_machine_arn, task_id)
+            self.executions.stop(task.state_machine_arn, task.task_id)
         except Exception as error:
             # The task is cancelled nevertheless; its steps end at their next report.
-            logger.warning("StopExecution failed", task_id=task_id, error=type(error).__name__)
-        return Complete({})
+            error_name = type(error).__name__
+            logger.warning("StopExecution failed", task_id=task.task_id, error=error_name)
 
     def _reconciled(self, task: Task, now: int, principal: str) -> Task:
         """The task after it was reconciled; unchanged when that found nothing or failed."""

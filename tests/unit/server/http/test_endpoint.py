@@ -116,6 +116,7 @@ NOT_A_REQUEST: Final = {
     "a null id": Bad(body(id=None), 400, INVALID, "id"),
     "a bool id": Bad(body(id=True), 400, INVALID, "id"),
     "a float id": Bad(body(id=1.5), 400, INVALID, "id"),
+    "a long id": Bad(body(id="a" * 1001), 400, INVALID, "1000 characters"),
     "an object id": Bad(body(id={}), 400, INVALID, "id"),
     "a result": Bad(
         '{"jsonrpc":"2.0","id":7,"result":{}}', 400, INVALID, "responses", request_id=7

@@ -140,6 +140,14 @@ def test_what_there_is_not_is_refused_with_its_uri(server: Stack, uri: str) -> N
     assert refused.error["data"] == {"uri": uri[:MAX_URI_CHARACTERS]}
 
 
+def test_a_long_uri_is_not_repeated_as_a_whole(server: Stack) -> None:
+    """JSON writes an emoji with twelve characters."""
+    uri = "missing://" + "\N{EARTH GLOBE EUROPE-AFRICA}" * 2000
+    refused = read(server, uri)
+    assert uri.startswith(refused.error["data"]["uri"])
+    assert len(json.dumps(refused.message)) < 8 * 1024
+
+
 def test_a_uri_is_read_up_to_its_longest(server: Stack) -> None:
     longest = "trips://quiet/" + "a" * (MAX_URI_CHARACTERS - len("trips://quiet/"))
     assert "contents" in read(server, longest).result

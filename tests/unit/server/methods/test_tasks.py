@@ -582,11 +582,37 @@ def test_a_cancel_that_is_repeated_stops_the_execution_if_the_first_did_not(stac
     stack.calls.instead["stop_execution"] = refusing("stepfunctions", "ThrottlingException")
     assert stack.cancel(task_id).status == 200
     stack.calls.instead["stop_execution"] = stop
-    before = stack.rows
+    (before,) = stack.rows
     stack.calls.forget()
     assert stack.cancel(task_id).status == 200
     assert "stop_execution" in stack.calls.operations
-    assert stack.rows == before
+    (after,) = stack.rows
+    assert {**after, "reconcileAt": before["reconcileAt"]} == before
+
+
+def test_a_cancel_whose_write_is_repeated_by_the_sdk_stops_the_execution(stack: Stack) -> None:
+    """The answer to the first attempt was lost; the second one's condition does not hold."""
+    task_id = stack.created("count", {"upto": 1})
+    update = real("dynamodb").update_item
+
+    def update_twice(**arguments: Any) -> Any:
+        del stack.calls.instead["update_item"]
+        update(**arguments)
+        return update(**arguments)
+
+    stack.calls.instead["update_item"] = update_twice
+    assert stack.cancel(task_id).status == 200
+    assert stack.calls.operations.count("stop_execution") == 1
+
+
+def test_a_cancel_that_is_repeated_many_times_stops_the_execution_once_more(stack: Stack) -> None:
+    """Step Functions throttles StopExecution for all callers of an account together."""
+    task_id = stack.created("count", {"upto": 1})
+    assert [stack.cancel(task_id).status for _ in range(6)] == [200] * 6
+    assert stack.calls.operations.count("stop_execution") == 2
+    stack.calls.forget()
+    assert stack.cancel(task_id).status == 200
+    assert stack.calls.operations == ["get_item"]
 
 
 @pytest.mark.parametrize(
