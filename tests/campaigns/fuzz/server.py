@@ -18,6 +18,7 @@ from moto.dynamodb.models import dynamodb_backends
 
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.limits import Limits
+from mcp_tasks.protocol.jsonrpc import MAX_ID_CHARACTERS
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server.http.api_gateway import from_api_gateway, to_api_gateway
 from mcp_tasks.server.server import mcp_server
@@ -337,7 +338,8 @@ def is_listen(document: Json) -> bool:
 def _id(message: Json) -> Any:
     """A message's id, if it can be read."""
     found = message.get("id") if isinstance(message, dict) else None
-    return found if type(found) in (str, int) else None
+    readable = len(found) <= MAX_ID_CHARACTERS if isinstance(found, str) else type(found) is int
+    return found if readable else None
 
 
 def _key(found: Any) -> tuple[str, Any]:

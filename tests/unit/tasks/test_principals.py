@@ -7,6 +7,7 @@ import pytest
 from mcp_tasks.tasks.principals import role_of
 
 STS = "arn:aws:sts::111122223333:assumed-role"
+FEDERATED = "arn:aws:sts::111122223333:federated-user"
 GOV = STS.replace("aws", "aws-us-gov", 1)
 
 
@@ -17,9 +18,10 @@ GOV = STS.replace("aws", "aws-us-gov", 1)
         (f"{STS}/deploy/alice@example.com", f"{STS}/deploy"),
         (f"{GOV}/deploy/a", f"{GOV}/deploy"),
         (f"{STS}/pool/s|eu-west-1:1", f"{STS}/pool|eu-west-1:1"),
+        (f"{FEDERATED}/alice", FEDERATED),
     ],
 )
-def test_the_sessions_name_is_left_out(principal: str, role: str) -> None:
+def test_a_name_that_the_caller_chooses_is_left_out(principal: str, role: str) -> None:
     assert role_of(principal) == role
     assert role_of(role) == role
 
@@ -29,7 +31,6 @@ def test_the_sessions_name_is_left_out(principal: str, role: str) -> None:
     [
         "anonymous",
         "arn:aws:iam::111122223333:user/team/alice",
-        "arn:aws:sts::111122223333:federated-user/alice",
         "arn:aws:iam::111122223333:root",
         f"https://issuer.example|{STS}/deploy/alice",
         "https://issuer.example#client|a/b/c",
