@@ -12,7 +12,7 @@ from pydantic_core import SchemaValidator
 
 from .check_cost import TooCostly, all_errors_fit
 from .checked_type import STOPPING
-from .refusal import invalid_arguments, too_costly
+from .refusal import invalid_arguments, too_costly, too_large
 from .type_graph import TypeGraph
 
 _NO_SCHEMAS: Final = frozenset(
@@ -33,6 +33,8 @@ def checked(model: type[BaseModel], arguments: Any) -> BaseModel:
         found = validator.validate_json(json.dumps(_with_integers(arguments)), strict=True)
     except ValidationError as error:
         raise invalid_arguments(error) from None
+    except (OverflowError, RecursionError):  # `re.compile` raises both: "a{9999999999}", "((((...".
+        raise too_large() from None
     return _model(found)
 
 
@@ -44,6 +46,8 @@ def checked_texts(model: type[BaseModel], arguments: Mapping[str, str]) -> BaseM
         return _model(validator.validate_strings(texts))
     except ValidationError as error:
         raise invalid_arguments(error) from None
+    except (OverflowError, RecursionError):  # `re.compile` raises both: "a{9999999999}", "((((...".
+        raise too_large() from None
 
 
 def _model(found: Any) -> BaseModel:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+from .default_cost import CALL_BYTES, Default, default_of_field
 
 Schema = Mapping[str, Any]
 
 ERROR_BYTES: Final = 500
 """Memory of one error, measured: 370 to 480 with its text."""
-CALL_BYTES: Final = 40_000
-"""Of a Python function that raises an exception: more for its time than for its memory."""
 PART_BYTES: Final = 80
 """Memory of one part of an error's path, besides its name."""
 
@@ -24,7 +24,8 @@ _SCALARS: Final[Mapping[str, tuple[type, ...]]] = {
     "str": (str,),
 }
 _NOTHING: Final[frozenset[type]] = frozenset()
-_ANYTHING: Final[frozenset[type]] = frozenset({str, int, float, bool, type(None), list, dict})
+ANYTHING: Final[frozenset[type]] = frozenset({str, int, float, bool, type(None), list, dict})
+"""The classes of all that JSON holds."""
 _ARRAYS: Final = frozenset({"deque", "frozenset", "generator", "list", "set", "tuple"})
 _MAPPINGS: Final = frozenset({"counter", "dict", "frozendict", "ordered-dict"})
 STOPPING: Final = (_ARRAYS | _MAPPINGS) - {"generator"}
@@ -39,6 +40,20 @@ _PATTERNS: Final = frozenset(
     {"pattern_either_validator", "pattern_str_validator", "pattern_bytes_validator"}
 )
 """Pydantic's functions for `re.Pattern`."""
+_INSTANCE_BYTES: Final = 500
+_FIELD_BYTES: Final = 60
+"""Memory of a model's object, and of each field, besides the values: measured, 450 and 30."""
+
+
+class Config(NamedTuple):
+    """What a model's configuration says of the types within it."""
+
+    forbids: bool = False
+    """Whether members that are not declared are refused."""
+    validates_defaults: bool = False
+
+
+NO_CONFIG: Final = Config()
 
 
 @dataclass(eq=False, slots=True)
@@ -66,9 +81,10 @@ class CheckedType:
     length: int = 0
     """Items that have to be there."""
     required: tuple[frozenset[str], ...] = ()
-    """The names of each field that has to be there."""
+    """The names of each field that has to be there; none if only part of a member is the field."""
     instance_bytes: int = 0
-    """Memory of what an object becomes, besides its members: its defaults."""
+    """Memory of what an object becomes, besides its members and defaults."""
+    defaults: tuple[Default, ...] = ()
     hashed: Schema | None = None
     """What is put into a set, or is a dictionary's key."""
     tag: Callable[[Any], Any] | None = None
@@ -90,18 +106,24 @@ class CheckedType:
         cost = size * self.converts + (0 if fits else self.error_bytes + error)
         missing = 0
         if kind is dict:
-            cost += self.instance_bytes
             missing = sum(1 for names in self.required if names.isdisjoint(value))
         elif kind is list:
             missing = max(0, self.length - len(value))
         return cost + missing * (ERROR_BYTES + error)
 
+    def missing_defaults(self, value: Any) -> list[Default]:
+        """The defaults that are made for a value."""
+        if not self.defaults or type(value) not in (*self.accepts, list):
+            return []
+        there = value if type(value) is dict else ()
+        return [each for each in self.defaults if each.names.isdisjoint(there)]
 
-def checked_type(schema: Schema, forbids: bool) -> CheckedType:
+
+def checked_type(schema: Schema, config: Config) -> CheckedType:
     """The type of a schema that is not made of others for the same value."""
     kind = schema["type"]
     if kind == "any":
-        return CheckedType(_ANYTHING, converts=True)
+        return CheckedType(ANYTHING, converts=True)
     if kind in _SCALARS:
         return CheckedType(frozenset(_SCALARS[kind]) if schema.keys() <= _PLAIN else _NOTHING)
     if kind in ("literal", "enum"):
@@ -111,7 +133,7 @@ def checked_type(schema: Schema, forbids: bool) -> CheckedType:
     if kind in _MAPPINGS:
         return _mapping(schema)
     if kind in _OBJECTS:
-        return _object(schema, forbids)
+        return _object(schema, config)
     if kind == "tagged-union":
         tag = partial(_tag, schema["discriminator"])
         bytes_ = ERROR_BYTES + sum(len(repr(each)) for each in schema["choices"])
@@ -122,7 +144,7 @@ def checked_type(schema: Schema, forbids: bool) -> CheckedType:
         name = getattr(schema["function"]["function"], "__name__", "")
         return CheckedType(error_bytes=CALL_BYTES, converts=True, compiles=name in _PATTERNS)
     if kind == "*path":
-        return CheckedType(_ANYTHING, others=(schema["schema"],), items=(schema["schema"],))
+        return CheckedType(ANYTHING, others=(schema["schema"],), items=(schema["schema"],))
     return CheckedType()
 
 
@@ -160,49 +182,63 @@ def _mapping(schema: Schema) -> CheckedType:
     )
 
 
-def _object(schema: Schema, forbids: bool) -> CheckedType:
+def _object(schema: Schema, config: Config) -> CheckedType:
     members: dict[str, tuple[Schema, ...]] = {}
     required: list[frozenset[str]] = []
-    instance_bytes = 0
+    defaults: list[Default | None] = []
     declared = schema.get("fields", schema.get("arguments_schema", ()))
-    for name, each in (
-        declared.items() if isinstance(declared, Mapping) else ((f["name"], f) for f in declared)
-    ):
+    fields = (
+        declared.items() if isinstance(declared, Mapping) else [(f["name"], f) for f in declared]
+    )
+    for name, each in fields:
         names = {name: each["schema"], **_aliases(each)}
         for alias, inner in names.items():
             members[alias] = (*members.get(alias, ()), inner)
-        default = each["schema"] if each["schema"]["type"] == "default" else {}
-        instance_bytes += ERROR_BYTES // 4
-        if not isinstance(default.get("default"), Hashable):  # Every instance gets a copy.
-            instance_bytes += 16 * _repr_bytes(default["default"])
-        if not default and each.get("required", True):
-            required.append(frozenset(names))
+        given = _given_by(name, each)
+        if each["schema"]["type"] == "default":
+            defaults.append(
+                default_of_field(name, given, each["schema"], config.validates_defaults)
+            )
+        elif each.get("required", True):
+            required.append(given)
     extras = schema.get("extras_schema", schema.get("var_kwargs_schema"))
+    positional = schema["type"] in ("arguments", "arguments-v3", "named-tuple")
     return CheckedType(
         frozenset({dict}),
         members=members,
         others=() if extras is None else (extras,),
-        refuses_others=forbids or schema["type"] in ("arguments", "arguments-v3", "named-tuple"),
+        refuses_others=config.forbids or positional,
         items=tuple(inner for all_ in members.values() for inner in all_),
         length=len(members),
         required=tuple(required),
-        instance_bytes=instance_bytes,
+        instance_bytes=_INSTANCE_BYTES + _FIELD_BYTES * len(fields),
+        defaults=tuple(each for each in defaults if each),
     )
+
+
+def _alias_paths(member: Schema) -> list[list[Any]]:
+    alias = member.get("validation_alias", member.get("alias"))
+    if alias is None:
+        return []
+    paths = [[alias]] if isinstance(alias, str) else alias
+    return paths if all(isinstance(path, list) for path in paths) else [paths]
 
 
 def _aliases(member: Schema) -> dict[str, Schema]:
     """The other names of a field, each with the schema of what stands there."""
-    alias = member.get("validation_alias", member.get("alias"))
-    if alias is None:
-        return {}
-    paths = [[alias]] if isinstance(alias, str) else alias
     found: dict[str, Schema] = {}
-    for path in paths if all(isinstance(path, list) for path in paths) else [paths]:
+    for path in _alias_paths(member):
         schema = member["schema"]
         for _ in path[1:]:
             schema = {"type": "*path", "schema": schema}
         found[str(path[0])] = schema
     return found
+
+
+def _given_by(name: str, member: Schema) -> frozenset[str]:
+    """The names of which each gives a field its value, however the model is configured."""
+    paths = _alias_paths(member)
+    return frozenset(str(path[0]) for path in paths or [[name]] if len(path) == 1)
 
 
 def _tag(discriminator: Any, value: Any) -> Any:

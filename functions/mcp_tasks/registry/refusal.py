@@ -47,6 +47,13 @@ def too_costly() -> InvalidArguments:
     )
 
 
+def too_large() -> InvalidArguments:
+    """A Python function could not convert a value because of its size."""
+    return InvalidArguments(
+        "arguments: a number in them is too large, or a regular expression too deeply nested"
+    )
+
+
 def _errors(error: ValidationError, count: int) -> Iterator[dict[str, Any]]:
     """The errors, as pydantic describes them; of many, as many as can be read from their text."""
     if count <= _MANY:

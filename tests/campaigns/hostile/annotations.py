@@ -10,13 +10,13 @@ IMPORTS: Final = """
 from __future__ import annotations
 
 import collections, datetime, decimal, enum, fractions, ipaddress, pathlib, re, typing, uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NamedTuple, Optional, Union
 
 from pydantic import (
     AfterValidator, AliasChoices, AliasPath, AnyUrl, Base64Bytes, BaseModel, BeforeValidator,
-    ByteSize, ConfigDict, Discriminator, Field, Json, JsonValue, SecretStr, Tag, WrapValidator,
-    model_validator,
+    ByteSize, ConfigDict, Discriminator, Field, Json, JsonValue, PrivateAttr, SecretStr, Tag,
+    WrapValidator, model_validator,
 )
 from typing_extensions import TypedDict
 
@@ -36,6 +36,20 @@ class Color(enum.Enum):
     BLUE = "blue"
     BLACK = 0
 
+
+class Leaf(BaseModel):
+    x: int = 1
+
+
+class Tree(BaseModel):
+    left: Leaf = Field(default_factory=Leaf)
+    right: list[Leaf] = Field(default_factory=lambda: [Leaf(), Leaf(), Leaf()])
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+    x: list[int] = list(range(300))
+
 """
 """What every module begins with."""
 
@@ -51,6 +65,19 @@ SCALARS: Final = (
     *("Annotated[str, Field(pattern='^[a-z]+$', max_length=9)]", "re.Pattern", "JsonValue", "Any"),
     *("Annotated[int, AfterValidator(refuse)]", "Annotated[str, BeforeValidator(same)]"),
     f"Literal[{', '.join(repr(f'choice {number}') for number in range(300))}]",
+)
+FACTORIES: Final = (
+    *("list", "dict", "uuid.uuid4", "Leaf", "Tree", "lambda: list(range(500))"),
+    *("lambda: 'x' * 5000", "lambda: {n: [n] for n in range(1000, 1100)}"),
+)
+DEFAULTS: Final = (
+    *("None", "None", "None", "[]", "{}", "Field(None, alias='Alias')", "Frozen()", "Leaf()"),
+    *("list(range(300))", "([1], [2])", "(list(range(300)),)", "(Frozen(), 'x')"),
+    *("Field([{}] * 20, validate_default=True)", "Field(tuple(range(99)), validate_default=True)"),
+    *("Field('?', validate_default=True)", "Field(default_factory=lambda data: [*data] * 50)"),
+    *(f"Field(default_factory={factory})" for factory in FACTORIES),
+    *(f"Field(default_factory={factory}, alias='Alias')" for factory in FACTORIES[-3:]),
+    "Field(default_factory=lambda: [{}] * 9, validate_default=True)",
 )
 SHARED_NAMES: Final = ("a", "b", "child", "children", "kind", "x", "y")
 """So few that models of a union have the same."""
@@ -81,14 +108,27 @@ class Source:
         count = rng.choice([1, 2, 2, 3, 3, 6, 30])
         fields = []
         for number in range(count):
-            field = SHARED_NAMES[number] if number < len(SHARED_NAMES) else f"field{number}"
-            optional = base == "BaseModel" and rng.random() < 0.4
-            default = rng.choice([" = None", " = Field(None, alias='Alias')"]) if optional else ""
-            fields.append(f"    {field}: {self._type(2)}{default}\n")
+            name_ = SHARED_NAMES[number] if number < len(SHARED_NAMES) else f"field{number}"
+            type_ = self._type(2)
+            optional = rng.random() < 0.4
+            factory = rng.choice(FACTORIES)
+            if optional and base == "BaseModel":
+                type_ += f" = {rng.choice(DEFAULTS)}"
+            elif optional and base == "dataclass":
+                type_ += f" = field(kw_only=True, default_factory={factory})"
+            elif optional and base == "TypedDict":
+                type_ = f"Annotated[{type_}, Field(default_factory={factory})]"
+            elif optional and base == "NamedTuple" and number == count - 1:
+                type_ += f" = {rng.choice(['None', '(list(range(300)),)', 'Frozen()'])}"
+            fields.append(f"    {name_}: {type_}\n")
         if base == "dataclass":
             return f"\n@dataclass\nclass {name}:\n{''.join(fields)}\n"
         if base == "BaseModel":
             fields.insert(0, self._config())
+            if rng.random() < 0.2:
+                private = f"PrivateAttr(default_factory={rng.choice(FACTORIES)})"
+                private = rng.choice([private, "list(range(300))", "Leaf()"])
+                fields.append(f"    _private: Any = {private}\n")
             if rng.random() < 0.2:
                 mode = rng.choice(["before", "wrap"])
                 arguments = "value" if mode == "before" else "value, handler"
@@ -100,7 +140,8 @@ class Source:
 
     def _config(self) -> str:
         extra = self._rng.choice(["forbid", "ignore", "allow"])
-        return f"    model_config = ConfigDict(extra={extra!r}, protected_namespaces=())\n"
+        others = self._rng.choice(["", "", "", ", validate_default=True", ", frozen=True"])
+        return f"    model_config = ConfigDict(extra={extra!r}, protected_namespaces=(){others})\n"
 
     def _tagged_class(self, name: str) -> str:
         return (

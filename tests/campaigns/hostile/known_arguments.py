@@ -28,6 +28,11 @@ class B(BaseModel):
     child: Union[A, B, None] = None"""
 DEFAULTS: Final = """class M(BaseModel):
     a: list[int] = list(range(1000))"""
+LEVELS: Final = "class A(BaseModel):\n    x: int = 1; y: int = 2; z: int = 3\n" + "\n".join(
+    f"class {name}(BaseModel):\n    "
+    + "; ".join(f"{field}: {inner} = Field(default_factory={inner})" for field in "xyz")
+    for inner, name in ("AB", "BC", "CM")
+)
 VALUES: Final = 99_000
 
 
@@ -46,6 +51,11 @@ class Known:
             f"{IMPORTS}\n{self.classes}\n\n@tool\ndef hostile(a: {self.annotation}) -> None:\n"
             '    """Take anything."""\n'
         )
+
+
+def made(default: str, kind: str = "list[int]") -> Known:
+    """Objects without the only member that they could have."""
+    return Known("list[M]", of(VALUES, {}), f"class M(BaseModel):\n    a: {kind} = {default}")
 
 
 def nested(levels: int, bottom: Any) -> Any:
@@ -91,6 +101,59 @@ KNOWN: Final = {
     "JSON within JSON": Known("Json[list[M]]", lambda: json.dumps([{}] * 250_000), MODEL),
     "short tuples": Known(f"list[tuple[{', '.join(['int'] * 100)}]]", of(VALUES, [])),
     "large defaults": Known("list[M]", of(VALUES, {}), DEFAULTS),
+    "what a factory makes": made("Field(default_factory=lambda: list(range(1000)))"),
+    "texts of a factory": made("Field(default_factory=lambda: 'x' * int('30000'))", "str"),
+    "what a factory makes of the other fields": made(
+        "Field(default_factory=lambda data: list(range(1000)))"
+    ),
+    "objects that factories make at each level": Known("list[M]", of(VALUES, {}), LEVELS),
+    "a factory of a field that has only an alias": Known(
+        "list[M]",
+        of(48_000, {"a": 0}),
+        made("Field(default_factory=lambda: [*range(1000)], alias='A')").classes,
+    ),
+    "factories of a dataclass": Known(
+        "list[M]",
+        of(VALUES, {}),
+        "@dataclass\nclass M:\n"
+        "    a: dict[int, int] = field(default_factory=lambda: {n: n for n in range(300)})",
+    ),
+    "factories of a typed dictionary": Known(
+        "list[M]",
+        of(VALUES, {}),
+        "class M(TypedDict):\n"
+        "    a: Annotated[list[int], Field(default_factory=lambda: list(range(1000)))]",
+    ),
+    "defaults of a named tuple": Known(
+        "list[M]", of(VALUES, []), "class M(NamedTuple):\n    a: list[int] = list(range(1000))"
+    ),
+    "factories of a union's choice": Known(
+        "list[Annotated[Union[M, N], Field(discriminator='k')]]",
+        of(45_000, {"k": "m"}),
+        "class M(BaseModel):\n    k: Literal['m']\n"
+        "    v: list[int] = Field(default_factory=lambda: list(range(500)))\n"
+        "class N(BaseModel):\n    k: Literal['n']",
+    ),
+    "private attributes": made("1\n    _b: list[int] = list(range(1000))", "int"),
+    "factories of private attributes": made(
+        "1\n    _b: Any = PrivateAttr(default_factory=lambda: list(range(1000)))", "int"
+    ),
+    "a frozen model that has no hash": Known(
+        "list[M]", of(VALUES, {}), "class M(BaseModel):\n    a: Frozen = Frozen()"
+    ),
+    "a tuple that has no hash": made("(list(range(1000)),)", "tuple[list[int], ...]"),
+    "large defaults that are validated": made(
+        "Field(tuple(range(900)), validate_default=True)", "tuple[int, ...]"
+    ),
+    "ranges of a regular expression": Known("re.Pattern", lambda: "(?i)" + "[\0-\uffff]" * 4000),
+    "ranges of one set": Known(
+        "re.Pattern", lambda: "[" + "".join(f"{chr(256 + n)}-\ufffe" for n in range(4000)) + "]"
+    ),
+    "alternative ranges": Known(
+        "re.Pattern", lambda: "|".join(f"[{chr(256 + n)}-\uffff]" for n in range(3000))
+    ),
+    "a repetition too large": Known("re.Pattern", lambda: "a{99999999999}"),
+    "nested groups": Known("re.Pattern", lambda: "(" * 900 + ")" * 900),
     "refused by the author": Known("list[Annotated[int, AfterValidator(refuse)]]", of(VALUES, 1)),
 }
 """What is wrong -> how to make it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass
 from datetime import date
@@ -14,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from mcp_tasks.registry.check_cost import all_errors_fit
 from mcp_tasks.registry.refusal import InvalidArguments
-from mcp_tasks.registry.schema import parameters_model, validate_arguments
+from mcp_tasks.registry.schema import parameters_model, text_arguments, validate_arguments
 from mcp_tasks.registry.type_graph import TypeGraph
 
 
@@ -115,3 +116,15 @@ def test_arguments_nested_as_deep_as_any_limit_allows_are_refused() -> None:
         value = {"settings": value}
     with pytest.raises(InvalidArguments):
         validate_arguments(MODEL, {**arguments([]), "tree": value})
+
+
+@pytest.mark.parametrize("pattern", ["a{99999999999}", "(" * 900 + ")" * 900])
+def test_a_regular_expression_that_python_cannot_compile_is_refused(pattern: str) -> None:
+    def search(pattern: re.Pattern[str]) -> None:
+        """Take a regular expression."""
+
+    model = parameters_model(search, Context)
+    with pytest.raises(InvalidArguments, match="a number in them is too large"):
+        validate_arguments(model, {"pattern": pattern})
+    with pytest.raises(InvalidArguments, match="a number in them is too large"):
+        text_arguments(model, {"pattern": pattern})

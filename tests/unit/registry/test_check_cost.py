@@ -6,13 +6,13 @@ import random
 import re
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from ipaddress import IPv6Address
 from typing import Annotated, Any, Final, Literal, NamedTuple, Union
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from pydantic import (
@@ -25,10 +25,12 @@ from pydantic import (
     Field,
     Json,
     JsonValue,
+    PrivateAttr,
     Tag,
     TypeAdapter,
     create_model,
 )
+from pydantic_core import core_schema
 from typing_extensions import TypedDict
 
 from mcp_tasks.registry.check_cost import TooCostly, all_errors_fit, shared_budget
@@ -114,6 +116,57 @@ WIDE: Final[Any] = wide_model("Wide", 50, 0)
 NARROW: Final[Any] = Union[tuple(wide_model(f"m{n}", 8) for n in range(8))]  # noqa: UP007
 
 
+def with_default(kind: Any, default: Any, validates: bool = False) -> Any:
+    """A list of models that have only this field."""
+    config = ConfigDict(validate_default=validates)
+    model: Any = create_model("WithDefault", __config__=config, a=(kind, default))
+    return list[model]
+
+
+class Sized(BaseModel):
+    size: int = 1
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    a: list[int] = list(range(300))
+
+
+class Private(BaseModel):
+    _a: list[int] = list(range(300))
+    _b: Any = PrivateAttr(default_factory=lambda: list(range(300)))
+
+
+@dataclass
+class WithFactory:
+    a: list[int] = field(default_factory=lambda: list(range(300)))
+
+
+class WithDefault(NamedTuple):
+    a: list[int] = list(range(300))
+
+
+def parts(count: int) -> Any:
+    """A list of models whose fields are all parts of one member."""
+    fields: dict[str, Any] = {
+        f"a{n}": (int, Field(validation_alias=AliasPath("x", f"{n}"))) for n in range(count)
+    }
+    model: Any = create_model("Parts", **fields)
+    return list[model]
+
+
+class Endless(BaseModel):
+    a: Endless | None = Field({}, validate_default=True)
+
+
+class ParentOfDefaults(BaseModel):
+    child: WithFactory = Field(default_factory=WithFactory)
+
+
+LARGE_TUPLE: Final = tuple(range(1000))
+
+
 def by_kind(value: Any) -> str:
     """A discriminator."""
     return str(value["kind"])
@@ -172,6 +225,29 @@ RIGHT: Final[dict[str, tuple[Any, Any]]] = {
     "a discriminator that is a function": (list[CALLED], [{"kind": "leaf", "size": 1}] * 20_000),
     "addresses": (list[IPv6Address], ["::1"] * 20_000),
     "refused by nobody": (list[Annotated[int, AfterValidator(abs)]], [1] * 20_000),
+    "regular expressions": (list[re.Pattern[str]], ["^[a-z0-9-]+$"] * 50),
+    "a long regular expression": (re.Pattern, "(a|b)" * 800),
+    "small defaults": (with_default(list[int], []), [{}] * MANY),
+    "empty factories": (with_default(dict[str, int], Field(default_factory=dict)), [{}] * MANY),
+    "a factory of models": (with_default(Sized, Field(default_factory=Sized)), [{}] * MANY),
+    "a default that all share": (with_default(tuple[int, ...], LARGE_TUPLE), [{}] * MANY),
+    "a factory that gives the same": (
+        with_default(tuple[int, ...], Field(default_factory=lambda: LARGE_TUPLE)),
+        [{}] * 30_000,
+    ),
+    "large defaults of what is there": (
+        with_default(list[int], list(range(1000))),
+        [{"a": []}] * (MANY // 3),
+    ),
+    "random identifiers": (with_default(UUID, Field(default_factory=uuid4)), [{}] * 20_000),
+    "a factory that looks at other fields": (
+        with_default(int, Field(default_factory=lambda data: len(data))),
+        [{}] * 3_000,
+    ),
+    "defaults that are validated": (
+        with_default(list[int], [1, 2, 3], validates=True),
+        [{}] * 20_000,
+    ),
 }
 
 
@@ -212,6 +288,33 @@ EXPLODING: Final[dict[str, tuple[Any, Any]]] = {
     "a pattern": (re.Pattern, "(a|b)" * 200_000),
     "functions": (list[Annotated[int, AfterValidator(abs)]], [1] * MANY),
     "instances": (list[WIDE], [{}] * MANY),
+    "ranges of a pattern": (re.Pattern, "[a-z]" * 400),
+    "a factory": (with_default(Any, Field(default_factory=lambda: [*range(300)])), [{}] * MANY),
+    "a factory that looks at other fields": (
+        with_default(Any, Field(default_factory=lambda data: [*data])),
+        [{}] * 10_000,
+    ),
+    "a factory that fails": (with_default(int, Field(default_factory=lambda: 1 // 0)), [{}] * MANY),
+    "a factory of a class that has factories": (list[ParentOfDefaults], [{}] * MANY),
+    "a dataclass's factory": (list[WithFactory], [{}] * MANY),
+    "a named tuple's default": (list[WithDefault], [[]] * MANY),
+    "a frozen model that has no hash": (with_default(Frozen, Frozen()), [{}] * MANY),
+    "a tuple that has no hash": (with_default(Any, ([*range(300)],)), [{}] * MANY),
+    "a copy of much that is shared": (with_default(Any, [LARGE_TUPLE]), [{}] * MANY),
+    "private attributes": (list[Private], [{}] * MANY),
+    "a field that has only an alias": (
+        with_default(Any, Field(default_factory=lambda: [*range(300)], alias="A")),
+        [{"a": 0}] * (MANY // 2),
+    ),
+    "large defaults that are validated": (
+        with_default(tuple[int, ...], LARGE_TUPLE, validates=True),
+        [{}] * MANY,
+    ),
+    "models of defaults that are validated": (
+        with_default(list[Typed], Field([{"a": 1}] * 30, validate_default=True)),
+        [{}] * 10_000,
+    ),
+    "parts of a member that is empty": (parts(30), [{"x": {}}] * (MANY // 2)),
 }
 
 
@@ -219,6 +322,35 @@ EXPLODING: Final[dict[str, tuple[Any, Any]]] = {
 def test_what_could_explode_is_not_tried(annotation: Any, value: Any) -> None:
     with pytest.raises(TooCostly):
         all_errors_fit(graph(annotation), value)
+
+
+def test_errors_of_defaults_are_not_all_collected() -> None:
+    wrong = with_default(int, "x", validates=True)
+    assert not all_errors_fit(graph(wrong), [{}] * MANY)
+
+
+def test_a_factory_is_called_when_an_object_is_first_checked_and_not_again() -> None:
+    calls: list[int] = []
+    types = graph(with_default(Any, Field(default_factory=lambda: calls.append(1))))
+    assert calls == []
+    for _ in range(3):
+        all_errors_fit(types, [{}] * 10)
+    assert calls == [1, 1]
+
+
+def test_a_default_that_is_validated_within_itself_is_refused() -> None:
+    with pytest.raises(RecursionError):  # which `argument_check` expects
+        all_errors_fit(graph(Endless), {})
+
+
+def test_what_takes_the_place_of_wrong_values_costs_as_much_as_a_default() -> None:
+    schema = core_schema.list_schema(
+        core_schema.with_default_schema(
+            core_schema.int_schema(), default=list(range(300)), on_error="default"
+        )
+    )
+    with pytest.raises(TooCostly):
+        all_errors_fit(TypeGraph(schema), ["x"] * MANY)
 
 
 def test_a_batch_has_one_budget() -> None:
