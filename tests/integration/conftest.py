@@ -34,7 +34,7 @@ def traces(stack: LocalStack, aws: Any) -> Traces:
 
 @pytest.fixture(scope="session")
 def guarded(stacks: Stacks) -> LocalStack:
-    """A stack with `auth=oauth` and the default limits."""
+    """A stack with `auth=oauth`, `max_tasks=25` and the other limits by default."""
     found: LocalStack = stacks["guarded"]
     return found
 

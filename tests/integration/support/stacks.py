@@ -23,6 +23,8 @@ CONCURRENT_DEPLOYMENTS: Final = 2
 """Synthesis takes most of the time, and a core."""
 SCOPE: Final = "mcp"
 """The scope that every token for `guarded` needs."""
+GUARDED_MAX_TASKS: Final = 25
+"""Of a caller of `guarded`."""
 DEPLOY_SECONDS: Final = 240
 """How long a test waits for a deployment."""
 
@@ -48,7 +50,8 @@ def _guarded(emulator: Emulator, issuer: Issuer) -> LocalStack:
     tools = _merged("guarded_tools", INTEGRATION / "guarded_tools")
     shutil.copytree(INTEGRATION / "tools" / "walk", tools / "walk")
     access = {"auth": "oauth", "issuer": issuer.url, "audience": AUDIENCE, "scopes": SCOPE}
-    return deploy(emulator, tools, "mcp-guarded", {"cell": "c3", **access})
+    limits = {"max_tasks": str(GUARDED_MAX_TASKS)}
+    return deploy(emulator, tools, "mcp-guarded", {"cell": "c3", **access, **limits})
 
 
 def _sample_tools(emulator: Emulator, issuer: Issuer) -> LocalStack:
