@@ -33,6 +33,15 @@ shared_session = cache(get_session)
 """One botocore session for all tests: every other loads the services' models again."""
 
 
+@pytest.fixture
+def usual_depth() -> Iterator[None]:
+    """Python's own limit of recursion, which other tests' libraries raise."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    yield
+    sys.setrecursionlimit(before)
+
+
 @pytest.fixture(autouse=True)
 def no_account(monkeypatch: pytest.MonkeyPatch) -> None:
     """The caller's account, profile and endpoints must not leak into a test."""

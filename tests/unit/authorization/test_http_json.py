@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import ssl
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -90,15 +89,10 @@ def test_a_document_that_is_no_json_is_a_failure(serve: Callable[..., str], body
         fetch_json(serve(saying(body)))
 
 
+@pytest.mark.usefixtures("usual_depth")
 def test_a_document_that_is_nested_too_deeply_is_a_failure(serve: Callable[..., str]) -> None:
-    url = serve(saying(b"[" * 10_000))
-    before = sys.getrecursionlimit()  # which other tests' libraries raise
-    sys.setrecursionlimit(1000)
-    try:
-        with pytest.raises(FetchError, match=r"^not JSON$"):
-            fetch_json(url)
-    finally:
-        sys.setrecursionlimit(before)
+    with pytest.raises(FetchError, match=r"^not JSON$"):
+        fetch_json(serve(saying(b"[" * 10_000)))
 
 
 def test_a_large_document_is_not_read(serve: Callable[..., str]) -> None:

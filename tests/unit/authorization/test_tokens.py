@@ -6,10 +6,9 @@ Sources: RFC 7519, RFC 8725, RFC 9068; authorization/index.mdx, "Token Handling"
 from __future__ import annotations
 
 import json
-import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -74,15 +73,6 @@ def check(issuer: Signer) -> Check:
         return tokens.verify(issuer.mint(*algorithm, **{"iat": NOW, "exp": NOW + 60, **changed}))
 
     return check
-
-
-@pytest.fixture
-def usual_depth() -> Iterator[None]:
-    """Python's own limit of recursion, which other tests' libraries raise."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(1000)
-    yield
-    sys.setrecursionlimit(before)
 
 
 def refused(reason: str, check: Callable[[], Any]) -> None:
