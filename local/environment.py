@@ -65,6 +65,22 @@ def node_packages(source: Path, folder: Path, what: str) -> None:
         stamp.touch()
 
 
+def python_packages(source: Path, folder: Path, what: str) -> None:
+    """Install a locked pyproject.toml into a virtual environment of its own, at `folder`."""
+    stamp = folder / f".{_digest(source / 'pyproject.toml', source / 'uv.lock')}"
+    if stamp.exists():
+        return
+    with step(f"installing {what}"):
+        shutil.rmtree(folder, ignore_errors=True)
+        run(
+            [uv.program(), "sync", "--frozen", "--compile-bytecode", "--python", sys.executable],
+            env={**uv.environment(), "UV_PROJECT_ENVIRONMENT": str(folder)},
+            cwd=source,
+            remedy=RETRY,
+        )
+        stamp.touch()
+
+
 def tool_environment() -> dict[str, str]:
     """The caller's environment, with this repository's Python, Node, CDK CLI and uv first.
 

@@ -29,7 +29,9 @@ OSV = "https://api.osv.dev/v1/query"
 SECONDS = 30
 AT_ONCE = 8
 ENVIRONMENTS = (("--group=tests",), ("--only-group=emulator",))
-"""What is installed together, as options of `uv export`. The first has what the functions need."""
+"""What is installed together of the repository's uv.lock, as options of `uv export`. The first has
+what the functions need. Another uv.lock has no groups.
+"""
 
 
 class NotAuditedError(Exception):
@@ -39,7 +41,7 @@ class NotAuditedError(Exception):
 def uv_audit(lock: Path, accepted: Iterable[Accepted] = (), osv: str = OSV) -> list[str]:
     """Ask OSV about a uv.lock, by pip-audit; the result is what it found."""
     found: set[str] = set()
-    for groups in ENVIRONMENTS:
+    for groups in ENVIRONMENTS if lock.parent == ROOT else ((),):
         command: list[str | Path] = [
             uv.program(),
             "export",

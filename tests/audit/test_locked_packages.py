@@ -25,12 +25,15 @@ def test_the_lock_files_that_the_commands_install_are_audited() -> None:
         "uv.lock",
         "local/package-lock.json",
         "tests/conformance/package-lock.json",
+        "tests/integration/clients/package-lock.json",
+        "tests/integration/clients/uv.lock",
     } <= set(NAMES)
 
 
 def test_every_python_package_comes_from_the_public_index() -> None:
     """Not from an index or a folder that only the machine knows on which it was locked."""
-    entries = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))["package"]
+    locks = [tomllib.loads(lock.read_text(encoding="utf-8")) for lock in lock_files("PyPI")]
+    entries = [entry for lock in locks for entry in lock["package"]]
     sources = {str(entry["source"]) for entry in entries if "virtual" not in entry["source"]}
     assert sources == {str({"registry": "https://pypi.org/simple"})}
 

@@ -10,6 +10,7 @@ import pytest
 from local.deployment import LocalStack
 from local.gateway import DeployedApi, Gateway
 from tests.integration.support.client import Client
+from tests.integration.support.foreign_clients import ForeignClient, node_client, python_client
 from tests.integration.support.stacks import Stacks
 from tests.integration.support.traces import Traces
 
@@ -51,3 +52,27 @@ def gateway(stack: LocalStack, aws: Any) -> Iterator[Gateway]:
     """The gateway that streams, in front of `stack`."""
     with Gateway(DeployedApi.read(stack, aws)) as running:
         yield running
+
+
+@pytest.fixture(params=["buffered", "streamed"])
+def endpoint(request: pytest.FixtureRequest, stack: LocalStack, gateway: Gateway) -> str:
+    """The URL of `stack` in either carrier."""
+    return stack.url if request.param == "buffered" else gateway.url
+
+
+@pytest.fixture(scope="session")
+def python_sdk_1() -> ForeignClient:
+    """The official Python SDK 1.x."""
+    return python_client("python_sdk_1.py")
+
+
+@pytest.fixture(scope="session")
+def fastmcp_2() -> ForeignClient:
+    """FastMCP 2.14."""
+    return python_client("fastmcp_2.py")
+
+
+@pytest.fixture(scope="session")
+def typescript_sdk_1() -> ForeignClient:
+    """The official TypeScript SDK 1.x."""
+    return node_client("typescript_sdk_1.cjs")
