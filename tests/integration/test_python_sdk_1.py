@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
+from tests.integration.support.client import Client
 from tests.integration.support.foreign_clients import ForeignClient
+
+LONG = {"tool": "linger", "arguments": {"seconds": 60}}
 
 
 def test_tools_are_listed_and_called(python_sdk_1: ForeignClient, endpoint: str) -> None:
@@ -27,3 +34,71 @@ def test_an_error_of_a_tool_is_a_result(python_sdk_1: ForeignClient, endpoint: s
     observed = python_sdk_1.play(endpoint, "call", **call)
     assert observed.result["isError"]
     assert observed.text == "Refused: too late"
+
+
+@pytest.mark.skip(reason="waits for questions in the midst of a call")
+def test_questions_reach_the_callbacks_in_the_midst_of_a_call(
+    python_sdk_1: ForeignClient, endpoint: str
+) -> None:
+    observed = python_sdk_1.play(endpoint, "call", tool="survey", arguments={})
+    kinds = [event["method"] for event in observed.all("asked")]
+    assert kinds[:2] == ["elicitation/create", "elicitation/create"]
+    assert sorted(kinds[2:]) == ["roots/list", "sampling/createMessage"]
+    told = json.loads(observed.text)
+    assert told == ["Ada", "Roses are red", "file:///home/ada"]
+
+
+@pytest.mark.skip(reason="waits for tasks of 2025-11-25")
+def test_a_call_as_a_task_is_polled_and_listed(python_sdk_1: ForeignClient, endpoint: str) -> None:
+    call = {"tool": "count_up", "arguments": {"to": 3, "every_ms": 500}}
+    observed = python_sdk_1.play(endpoint, "task_call", **call)
+    assert observed.statuses == ["working", "completed"]
+    assert observed.text == "3"
+    ended = {name: value for name, value in observed.all("task")[-1].items() if name != "event"}
+    assert ended in observed.only("tasks")["tasks"]
+
+
+@pytest.mark.skip(reason="waits for tasks of 2025-11-25")
+def test_a_task_asks_while_the_client_waits_for_its_result(
+    python_sdk_1: ForeignClient, endpoint: str
+) -> None:
+    call = {"tool": "linger", "arguments": {"seconds": 1, "ask": True}}
+    observed = python_sdk_1.play(endpoint, "task_call", **call)
+    assert "input_required" in observed.statuses
+    assert observed.statuses[-1] == "completed"
+    (asked,) = observed.all("asked")
+    related = asked["params"]["_meta"]["io.modelcontextprotocol/related-task"]
+    assert related == {"taskId": observed.all("task")[0]["taskId"]}
+    assert observed.text == "1 seconds with Ada"
+
+
+@pytest.mark.skip(reason="waits for tasks of 2025-11-25")
+def test_a_cancelled_task_cannot_be_cancelled_again(
+    python_sdk_1: ForeignClient, endpoint: str
+) -> None:
+    observed = python_sdk_1.play(endpoint, "task_cancel", **LONG)
+    assert observed.statuses == ["working", "cancelled"]
+    assert observed.only("error")["code"] == -32602
+
+
+@pytest.mark.skip(
+    reason="waits for subscriptions to resources, and `edit_note`, a tool that changes note://fixed"
+)
+def test_a_subscribed_resource_tells_that_it_has_changed(
+    python_sdk_1: ForeignClient, endpoint: str
+) -> None:
+    change = {"tool": "edit_note", "arguments": {"text": "another note"}}
+    observed = python_sdk_1.play(endpoint, "subscribe_resource", uri="note://fixed", **change)
+    updated = observed.all("notification", method="notifications/resources/updated")
+    assert [event["params"]["uri"] for event in updated] == ["note://fixed"]
+    assert observed.all("unsubscribed")
+
+
+@pytest.mark.skip(reason="waits for sessions")
+def test_an_ended_session_is_not_found(python_sdk_1: ForeignClient, endpoint: str) -> None:
+    observed = python_sdk_1.play(endpoint, "end_session")
+    (ended,) = observed.all("http", method="DELETE")
+    assert ended["status"] in (200, 204)
+    headers = {"Mcp-Session-Id": observed.only("initialized")["sessionId"]}
+    body = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "hello"}}'
+    assert Client(endpoint).send(body, headers).status == 404

@@ -26,6 +26,10 @@ async def progressed(progress, total, message):
     tell("progress", progress=progress, total=total, message=message)
 
 
+async def logged(message):
+    tell("notification", method="notifications/message", params=plain(message))
+
+
 def tell_result(result):
     content = [plain(block) for block in result.content]
     structured = result.structured_content
@@ -83,6 +87,7 @@ async def main(url, scenario, options):
     client = Client(
         StreamableHttpTransport(url, httpx_client_factory=http_client),
         auth=options.get("token"),
+        log_handler=logged,
         elicitation_handler=elicit,
         sampling_handler=sample,
         roots=roots,

@@ -68,10 +68,10 @@ def event_source(lambda_: Any, function: str) -> dict[str, Any]:
     return found
 
 
-def executions(stack: LocalStack, stepfunctions: Any) -> Iterator[dict[str, Any]]:
-    """All executions of a stack's state machines, those that have ended included."""
+def executions(stack: LocalStack, stepfunctions: Any, tool: str = "") -> Iterator[dict[str, Any]]:
+    """All executions of a stack's state machines, or of a tool's, also those that have ended."""
     for machine in listed(stepfunctions, "list_state_machines", "stateMachines"):
-        if machine["name"].startswith(f"{stack.name}-"):
+        if machine["name"].startswith(f"{stack.name}-{tool}"):
             about = {"stateMachineArn": machine["stateMachineArn"]}
             yield from listed(stepfunctions, "list_executions", "executions", **about)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from mcp_tasks import (
     AskModel,
@@ -55,6 +56,18 @@ def book(task: TaskContext, greeting: str) -> str:
     """Ask for a name within the request, and for a size as a task."""
     size = task.ask("Which size?", Size, key="size").size
     return f"{who(task, greeting)} gets a {size} one"
+
+
+@tool(task="optional", poll_every=QUICK, timeout=timedelta(minutes=2))
+def linger(
+    task: TaskContext, seconds: Annotated[int, Field(ge=0, le=90)], ask: bool = False
+) -> str:
+    """Report every second, for longer than a connection lasts. With `ask`, ask for a name first."""
+    name = who(task, "Hello") if ask else "nobody"
+    for second in range(seconds):
+        task.report(f"second {second}", progress=second / seconds)
+        time.sleep(1)
+    return f"{seconds} seconds with {name}"
 
 
 @tool
