@@ -32,6 +32,7 @@ MAILBOX_ACTIONS: Final = (
     "dynamodb:BatchWriteItem",
 )
 """What `subscriptions/listen` does with its mailbox, and with the quota of its caller."""
+SESSION_ACTIONS: Final = ("dynamodb:GetItem", "dynamodb:UpdateItem")
 CALLER_ACTIONS: Final = (
     "dynamodb:GetItem",
     "dynamodb:PutItem",
@@ -104,6 +105,7 @@ class McpApi(Construct):
             environment={
                 **environment_of(_within_requests(catalogue)),
                 **props.environment(transfer),
+                environment.SESSIONS_TABLE: props.tables.sessions.name,
                 environment.STATE_MACHINE_PREFIX: workflows.arn_prefix,
                 environment.REQUEST_STATE_KEY_SECRET: state_key.arn,
             },
@@ -128,6 +130,7 @@ def _allow_storing(function: lambda_.Function, props: ApiProps) -> None:
     )
     props.tables.mailboxes.grant(function, *MAILBOX_ACTIONS)
     props.tables.callers.grant(function, *CALLER_ACTIONS)
+    props.tables.sessions.grant(function, *SESSION_ACTIONS)
     props.payloads.allow(function, ["s3:GetObject", "s3:PutObject"], "")
 
 

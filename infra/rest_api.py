@@ -24,6 +24,8 @@ from .response_transfer import ResponseTransfer
 from .settings import ENDPOINT, Settings
 
 STAGE: Final = "v1"
+HTTP_METHODS: Final = ("POST", "GET", "DELETE")
+"""POST brings a message; GET resumes an event stream; DELETE ends a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class GatewayProps:
 
 
 class Gateway(Construct):
-    """A regional REST API: POST /mcp calls the function; GET and DELETE get 405 from the gateway.
+    """A regional REST API, whose /mcp calls the function.
 
     With an authorizer, it also serves the metadata that names the issuer of its tokens (RFC 9728).
     """
@@ -53,9 +55,9 @@ class Gateway(Construct):
         base_url = _base_url(api, settings)
         self.url = base_url + ENDPOINT
         mcp = api.root.add_resource(ENDPOINT.strip("/"))
-        _post(mcp, props, props.authorizer.for_api(self) if props.authorizer else None)
-        _not_allowed(mcp, "GET")
-        _not_allowed(mcp, "DELETE")
+        authorizer = props.authorizer.for_api(self) if props.authorizer else None
+        for http_method in HTTP_METHODS:
+            _method(mcp, http_method, props, authorizer)
         answer_in_json_rpc(api)
         if settings.oauth and props.authorizer:
             metadata_url = base_url + METADATA_PATH
@@ -143,15 +145,17 @@ def _base_url(api: apigateway.RestApi, settings: Settings) -> str:
     return f"https://{api.rest_api_id}.execute-api.{stack.region}.{stack.url_suffix}/{STAGE}"
 
 
-def _post(
+def _method(
     resource: apigateway.Resource,
+    http_method: str,
     props: GatewayProps,
     authorizer: apigateway.RequestAuthorizer | None,
 ) -> None:
+    """A method that calls the function, for the callers that `auth` lets in."""
     kinds = apigateway.AuthorizationType
     auth = props.settings.auth
     method = resource.add_method(
-        "POST",
+        http_method,
         apigateway.LambdaIntegration(
             props.function, allow_test_invoke=False, **props.transfer.integration
         ),
@@ -165,27 +169,3 @@ def _post(
         "AwsSolutions-COG4",
         "Who may call is the deployer's choice (-c auth=), and tokens may be any OIDC issuer's",
     )
-
-
-def _not_allowed(resource: apigateway.Resource, http_method: str) -> None:
-    """streamable-http.mdx, "Earlier Streamable HTTP Revisions": 405, without calling a function."""
-    method = resource.add_method(
-        http_method,
-        apigateway.MockIntegration(
-            request_templates={"application/json": '{"statusCode": 405}'},
-            passthrough_behavior=apigateway.PassthroughBehavior.NEVER,
-            integration_responses=[
-                apigateway.IntegrationResponse(
-                    status_code="405",
-                    response_parameters={"method.response.header.Allow": "'POST'"},
-                )
-            ],
-        ),
-        method_responses=[
-            apigateway.MethodResponse(
-                status_code="405", response_parameters={"method.response.header.Allow": True}
-            )
-        ],
-    )
-    for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
-        acknowledge(method, rule, "405 for everybody: there is nothing to authorize")

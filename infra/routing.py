@@ -11,7 +11,7 @@ stages to a custom domain name for REST APIs").
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,8 +34,9 @@ class Route:
 
     name: str
     priority: int
-    headers: Mapping[str, str]
-    """Header -> glob of its value. All must match; a rule without headers matches every request."""
+    conditions: Sequence[Mapping[str, str]]
+    """Each is header -> glob of its value, of which one has to match. All conditions must hold; a
+    rule without conditions matches every request."""
     subscriptions: bool
     """Whether it leads to the API for subscriptions, where they have one of their own."""
 
@@ -43,18 +44,21 @@ class Route:
 def routes(cell: str, priority: int) -> list[Route]:
     """A cell's rules. `priority` is 1 to 90,000, so that two cells' rules never have the same.
 
-    A request that names a task goes to the task's cell, whose name the task's id begins with.
+    A request that names a task or a session goes to its cell, whose name the id begins with. So
+    does one that resumes an event stream, whose event ids begin with it, too.
     `subscriptions/listen` names its tasks in the body: a client that knows of cells also names one
     of them in `Mcp-Name`, which servers ignore there. All other requests go to the cell with the
     lowest priority.
     """
     own = {"Mcp-Name": f"{cell}-*"}
     subscriptions = {"Mcp-Method": SUBSCRIPTIONS}
+    session = {"Mcp-Session-Id": f"{cell}-*", "Last-Event-ID": f"{cell}-*"}
     return [
-        Route("CellTasks", priority, {"Mcp-Method": TASKS, **own}, False),
-        Route("CellSubscriptions", 100_000 + priority, {**subscriptions, **own}, True),
-        Route("Subscriptions", 800_000 + priority, subscriptions, True),
-        Route("OtherRequests", 900_000 + priority, {}, False),
+        Route("CellTasks", priority, [{"Mcp-Method": TASKS}, own], False),
+        Route("CellSubscriptions", 100_000 + priority, [subscriptions, own], True),
+        Route("CellSessions", 200_000 + priority, [session], False),
+        Route("Subscriptions", 800_000 + priority, [subscriptions], True),
+        Route("OtherRequests", 900_000 + priority, [], False),
     ]
 
 
@@ -83,15 +87,18 @@ class Routing(Construct):
                 route.name,
                 domain_name_arn=arn,
                 priority=route.priority,
-                conditions=[_matches(header, glob) for header, glob in route.headers.items()],
+                conditions=[_matches(condition) for condition in route.conditions],
                 actions=[_invokes(gateway)],
             )
 
 
-def _matches(header: str, glob: str) -> apigatewayv2.CfnRoutingRule.ConditionProperty:
-    value = apigatewayv2.CfnRoutingRule.MatchHeaderValueProperty(header=header, value_glob=glob)
+def _matches(globs: Mapping[str, str]) -> apigatewayv2.CfnRoutingRule.ConditionProperty:
+    values = [
+        apigatewayv2.CfnRoutingRule.MatchHeaderValueProperty(header=header, value_glob=glob)
+        for header, glob in globs.items()
+    ]
     return apigatewayv2.CfnRoutingRule.ConditionProperty(
-        match_headers=apigatewayv2.CfnRoutingRule.MatchHeadersProperty(any_of=[value])
+        match_headers=apigatewayv2.CfnRoutingRule.MatchHeadersProperty(any_of=values)
     )
 
 

@@ -1,4 +1,4 @@
-"""The stack's DynamoDB tables: tasks (with a stream and an index), mailboxes, callers."""
+"""The stack's DynamoDB tables: tasks (with a stream and an index), mailboxes, callers, sessions."""
 
 from __future__ import annotations
 
@@ -168,6 +168,24 @@ class CallersTable(Table):
         )
 
 
+class SessionsTable(Table):
+    """What is remembered of sessions beside their ids."""
+
+    def __init__(self, scope: Construct, construct_id: str, encryption: Encryption) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            encryption,
+            partition_key=dynamodb.Attribute(name="pk", type=STRING),
+            sort_key=dynamodb.Attribute(name="sk", type=STRING),
+        )
+        acknowledge(
+            self.table,
+            "AwsSolutions-DDB3",
+            "A session that is lost begins anew: there is nothing to recover",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Tables:
     """The tables of one stack."""
@@ -175,12 +193,14 @@ class Tables:
     tasks: TasksTable
     mailboxes: MailboxesTable
     callers: CallersTable
+    sessions: SessionsTable
 
     @classmethod
     def create(cls, scope: Construct, encryption: Encryption) -> Tables:
-        """Add the three tables to a stack."""
+        """Add the tables to a stack."""
         return cls(
             TasksTable(scope, "Tasks", encryption),
             MailboxesTable(scope, "Mailboxes", encryption),
             CallersTable(scope, "Callers", encryption),
+            SessionsTable(scope, "Sessions", encryption),
         )

@@ -26,6 +26,7 @@ from .notifications.mailboxes import Mailboxes
 from .payloads.s3_store import MAX_READ_ATTEMPTS, PayloadStore
 from .registry.catalogue import FILE_NAME, Catalogue, ToolEntry
 from .server_identity import ServerIdentity
+from .sessions.session_table import SessionTable
 from .tasks.idempotency import IdempotencyKeys
 from .tasks.quotas import CallerQuotas
 from .tasks.task_table import TaskTable
@@ -80,6 +81,12 @@ class Deployment:
         """The quotas of all callers."""
         table = self._environment[names.CALLERS_TABLE]
         return CallerQuotas(self._dynamodb, table, per_role=self._quota_per_role)
+
+    @cached_property
+    def session_table(self) -> SessionTable:
+        """What is remembered of sessions."""
+        # Lambda replaces a function's code before its environment: until then, sessions fail.
+        return SessionTable(self._dynamodb, self._environment.get(names.SESSIONS_TABLE, ""))
 
     @cached_property
     def idempotency_keys(self) -> IdempotencyKeys:

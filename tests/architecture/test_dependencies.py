@@ -26,14 +26,15 @@ MAY_IMPORT: Final = {
     "mcp_tasks.protocol": "",
     "mcp_tasks.payloads": "protocol",
     "mcp_tasks.tasks": "payloads protocol",
+    "mcp_tasks.sessions": "protocol",
     "mcp_tasks.registry": "protocol tasks",
     "mcp_tasks.redaction": "protocol registry",
     "mcp_tasks.authorization": "protocol registry",
     "mcp_tasks.workflows": "payloads protocol redaction registry tasks",
     "mcp_tasks.notifications": "payloads protocol tasks workflows",
-    "mcp_tasks.deployment": "notifications payloads protocol registry tasks workflows",
+    "mcp_tasks.deployment": "notifications payloads protocol registry sessions tasks workflows",
     "mcp_tasks.server": (
-        "deployment notifications payloads protocol redaction registry tasks workflows"
+        "deployment notifications payloads protocol redaction registry sessions tasks workflows"
     ),
     "mcp_tasks": "registry",  # what the authors of tools import from `mcp_tasks` itself
     # The handlers.

@@ -143,6 +143,7 @@ def entry(name: str, scopes: tuple[str, ...] = (), ttl: timedelta = timedelta(da
         attribute="a",
         kind="function",
         task_support="optional",
+        without_tasks="task",
         asks_first=False,
         ttl_ms=ttl // timedelta(milliseconds=1),
         poll_interval_ms=1000,

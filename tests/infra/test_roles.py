@@ -63,6 +63,7 @@ CALLER = {
     "dynamodb:UpdateItem",
     "dynamodb:DeleteItem",
 }
+SESSION = {"dynamodb:GetItem", "dynamodb:UpdateItem"}
 
 EXECUTIONS = task_executions(WORKFLOW.replace("tally_columns", "*"))
 """Those of tools that were removed included."""
@@ -73,6 +74,7 @@ ROLES: dict[str, Grants] = {
         "<Tasks/Table.Arn>": ROWS,
         "<Mailboxes/Table.Arn>": MAILBOX,
         "<Callers/Table.Arn>": CALLER,
+        "<Sessions/Table.Arn>": SESSION,
         f"{PAYLOADS}*": OBJECTS,
         BUCKET: LISTED,
         state_machine(WORKFLOW): START_AND_ANSWER,
@@ -271,14 +273,17 @@ def test_every_function_and_state_machine_has_a_role_of_its_own(fork: Assembly) 
 
 def test_only_the_gateway_and_the_rule_may_call_a_function_from_outside(on_aws: Assembly) -> None:
     permissions = list(on_aws.resources("AWS::Lambda::Permission").values())
-    assert sorted(permissions, key=lambda p: str(p["Principal"])) == [
-        {
-            "Action": "lambda:InvokeFunction",
-            "FunctionName": "<Api/Function.Arn>",
-            "Principal": "apigateway.amazonaws.com",
-            "SourceArn": "arn:<AWS::Partition>:execute-api:<AWS::Region>:<AWS::AccountId>:"
-            "<Api/Gateway/RestApi>/<Api/Gateway/RestApi/DeploymentStage.v1>/POST/mcp",
-        },
+    assert sorted(permissions, key=lambda p: str(p["Principal"]) + str(p["SourceArn"])) == [
+        *(
+            {
+                "Action": "lambda:InvokeFunction",
+                "FunctionName": "<Api/Function.Arn>",
+                "Principal": "apigateway.amazonaws.com",
+                "SourceArn": "arn:<AWS::Partition>:execute-api:<AWS::Region>:<AWS::AccountId>:"
+                f"<Api/Gateway/RestApi>/<Api/Gateway/RestApi/DeploymentStage.v1>/{method}/mcp",
+            }
+            for method in ("DELETE", "GET", "POST")
+        ),
         {
             "Action": "lambda:InvokeFunction",
             "FunctionName": "<Finish/Function.Arn>",
@@ -418,6 +423,7 @@ def test_the_api_gets_the_permissions_of_all_that_runs_within_a_request(
         "<Tasks/Table.Arn>": ROWS,
         "<Mailboxes/Table.Arn>": MAILBOX,
         "<Callers/Table.Arn>": CALLER,
+        "<Sessions/Table.Arn>": SESSION,
         f"{PAYLOADS}*": OBJECTS,
         BUCKET: LISTED,
         **dict.fromkeys((*machines, LEGACY_ARN), START_AND_ANSWER),

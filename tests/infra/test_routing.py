@@ -37,7 +37,10 @@ def _first(rules: Iterable[Route], headers: Mapping[str, str]) -> Route:
     domain = Domain(
         Rule(
             rule.priority,
-            tuple((HeaderMatch(header, glob),) for header, glob in rule.headers.items()),
+            tuple(
+                tuple(HeaderMatch(header, glob) for header, glob in condition.items())
+                for condition in rule.conditions
+            ),
             priority,
         )
         for priority, rule in by_priority.items()
@@ -66,6 +69,16 @@ def test_a_subscription_goes_to_the_cell_of_the_task_that_it_names(
     route = _first(CELLS, {"Mcp-Method": "subscriptions/listen", "Mcp-Name": f"{cell}-{TASK}"})
     assert route in rules
     assert route.subscriptions
+
+
+@pytest.mark.parametrize("header", ["Mcp-Session-Id", "Last-Event-ID"])
+@pytest.mark.parametrize(("cell", "rules"), [("c1", ONE), ("c10", TEN), ("c2", TWO)])
+def test_a_session_and_its_streams_go_to_their_cell(
+    header: str, cell: str, rules: list[Route]
+) -> None:
+    route = _first(CELLS, {header: f"{cell}-AbC_d-9"})
+    assert route in rules
+    assert not route.subscriptions
 
 
 def test_a_subscription_that_names_no_task_goes_to_the_cell_with_the_lowest_priority() -> None:
@@ -125,8 +138,9 @@ def test_rules_are_such_as_api_gateway_takes(rules: list[Route]) -> None:
     """CloudFormation template reference, "MatchHeaderValue"; at most two headers a rule."""
     for rule in rules:
         assert 1 <= rule.priority <= 1_000_000
-        assert len(rule.headers) <= 2
-        for header, glob in rule.headers.items():
+        headers = [one for condition in rule.conditions for one in condition.items()]
+        assert len(headers) <= 2
+        for header, glob in headers:
             assert re.fullmatch(r"[\w*?!#$%&'.^`|~-]{1,39}", header, re.ASCII)
             assert re.fullmatch(r"[\w*?!#$%&'.^`|~-]{1,127}", glob, re.ASCII)
             assert glob.count("*") == 1
@@ -140,8 +154,8 @@ def test_cells_with_priorities_of_their_own_never_share_one() -> None:
     assert len(set(used)) == len(used)
 
 
-def _deployed(assembly: Assembly) -> dict[str, tuple[int, dict[str, str], str]]:
-    """The template's rules: priority, headers, API."""
+def _deployed(assembly: Assembly) -> dict[str, tuple[int, list[dict[str, str]], str]]:
+    """The template's rules: priority, conditions, API."""
     found = {}
     for path, rule in assembly.resources("AWS::ApiGatewayV2::RoutingRule").items():
         ((action,),) = [rule["Actions"]]
@@ -150,14 +164,14 @@ def _deployed(assembly: Assembly) -> dict[str, tuple[int, dict[str, str], str]]:
             "ApiId": f"<{api}>",
             "Stage": f"<{api}/DeploymentStage.v1>",
         }, "a reference, so that the rule is not there before the stage is"
-        headers = {}
-        for condition in rule["Conditions"]:
-            # Any of a condition's headers is enough: to need both takes two conditions.
-            (header,) = condition["MatchHeaders"]["AnyOf"]
-            headers[header["Header"]] = header["ValueGlob"]
+        # Any of a condition's headers is enough: to need both takes two conditions.
+        conditions = [
+            {header["Header"]: header["ValueGlob"] for header in condition["MatchHeaders"]["AnyOf"]}
+            for condition in rule["Conditions"]
+        ]
         arn = "arn:<AWS::Partition>:apigateway:<AWS::Region>::/domainnames/mcp.example.com"
         assert rule["DomainNameArn"] == arn
-        found[path] = (rule["Priority"], headers, api)
+        found[path] = (rule["Priority"], conditions, api)
     return found
 
 
@@ -166,14 +180,19 @@ API, SUBSCRIPTIONS = "Api/Gateway/RestApi", "SubscriptionsApi/Gateway/RestApi"
 
 def test_subscriptions_are_routed_to_the_api_that_streams(behind_a_domain: Assembly) -> None:
     assert _deployed(behind_a_domain) == {
-        "Routing/CellTasks": (7, {"Mcp-Method": "tasks*", "Mcp-Name": "c1-*"}, API),
+        "Routing/CellTasks": (7, [{"Mcp-Method": "tasks*"}, {"Mcp-Name": "c1-*"}], API),
         "Routing/CellSubscriptions": (
             100_007,
-            {"Mcp-Method": "subscriptions*", "Mcp-Name": "c1-*"},
+            [{"Mcp-Method": "subscriptions*"}, {"Mcp-Name": "c1-*"}],
             SUBSCRIPTIONS,
         ),
-        "Routing/Subscriptions": (800_007, {"Mcp-Method": "subscriptions*"}, SUBSCRIPTIONS),
-        "Routing/OtherRequests": (900_007, {}, API),
+        "Routing/CellSessions": (
+            200_007,
+            [{"Mcp-Session-Id": "c1-*", "Last-Event-ID": "c1-*"}],
+            API,
+        ),
+        "Routing/Subscriptions": (800_007, [{"Mcp-Method": "subscriptions*"}], SUBSCRIPTIONS),
+        "Routing/OtherRequests": (900_007, [], API),
     }
 
 
@@ -181,7 +200,8 @@ def test_without_streaming_all_is_routed_to_one_api(second_cell: Assembly) -> No
     deployed = _deployed(second_cell)
     assert {api for _, _, api in deployed.values()} == {API}
     assert deployed == {
-        f"Routing/{route.name}": (route.priority, route.headers, API) for route in routes("c2", 100)
+        f"Routing/{route.name}": (route.priority, list(route.conditions), API)
+        for route in routes("c2", 100)
     }
 
 

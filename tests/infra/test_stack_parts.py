@@ -6,8 +6,6 @@ import json
 import math
 import re
 
-import pytest
-
 from mcp_tasks.limits import Limits
 from tests.infra.assembly import Assembly, state_machine
 from tests.infra.conftest import TOPIC
@@ -60,6 +58,7 @@ def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly
             "TASKS_TABLE",
             "MAILBOXES_TABLE",
             "CALLERS_TABLE",
+            "SESSIONS_TABLE",
             "PAYLOADS_BUCKET",
             "STATE_MACHINE_PREFIX",
             "CELL",
@@ -107,7 +106,7 @@ def test_a_function_has_time_to_answer(on_aws: Assembly) -> None:
 
 def test_tables_are_encrypted_on_demand_and_forget(on_aws: Assembly) -> None:
     tables = on_aws.resources("AWS::DynamoDB::Table")
-    assert set(tables) == {"Tasks/Table", "Mailboxes/Table", "Callers/Table"}
+    assert set(tables) == {"Tasks/Table", "Mailboxes/Table", "Callers/Table", "Sessions/Table"}
     for path, table in tables.items():
         assert table["SSESpecification"] == {"SSEEnabled": True}, path
         assert table["BillingMode"] == "PAY_PER_REQUEST", path
@@ -192,26 +191,14 @@ def test_the_endpoint_is_regional(on_aws: Assembly) -> None:
     assert api["EndpointConfiguration"]["Types"] == ["REGIONAL"]
 
 
-def test_mcp_is_the_only_path_and_post_the_only_method_that_calls_a_function(
-    on_aws: Assembly,
-) -> None:
+def test_mcp_is_the_only_path_and_three_methods_call_the_function(on_aws: Assembly) -> None:
     ((_, resource),) = on_aws.resources("AWS::ApiGateway::Resource").items()
     assert resource["PathPart"] == "mcp"
     methods = {m["HttpMethod"]: m for m in on_aws.resources("AWS::ApiGateway::Method").values()}
     kinds = {name: method["Integration"]["Type"] for name, method in methods.items()}
-    assert kinds == {"POST": "AWS_PROXY", "GET": "MOCK", "DELETE": "MOCK"}
-
-
-@pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_get_and_delete_answer_405_and_name_what_is_allowed(on_aws: Assembly, method: str) -> None:
-    """streamable-http.mdx, "Earlier Streamable HTTP Revisions"; RFC 9110, section 15.5.6."""
-    methods = on_aws.resources("AWS::ApiGateway::Method").values()
-    (found,) = [m for m in methods if m["HttpMethod"] == method]
-    (template,) = found["Integration"]["RequestTemplates"].values()
-    assert json.loads(template) == {"statusCode": 405}
-    (answer,) = found["Integration"]["IntegrationResponses"]
-    assert answer["StatusCode"] == "405"
-    assert answer["ResponseParameters"] == {"method.response.header.Allow": "'POST'"}
+    assert kinds == {"POST": "AWS_PROXY", "GET": "AWS_PROXY", "DELETE": "AWS_PROXY"}
+    auth = {name: method["AuthorizationType"] for name, method in methods.items()}
+    assert len(set(auth.values())) == 1, auth
 
 
 def test_what_an_operator_chose_reaches_the_server(open_server: Assembly) -> None:

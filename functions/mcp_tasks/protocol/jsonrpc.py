@@ -1,7 +1,7 @@
 """JSON-RPC 2.0 messages as MCP restricts them (2026-07-28 basic/index.mdx, "Messages").
 
-A POST body is one request or one notification; batches and responses are refused. A request id is
-a string or an integer, never null.
+A POST body is one message. Batches are for 2025-03-26 alone, and responses for the revisions in
+which servers send requests. A request id is a string or an integer, never null.
 """
 
 from __future__ import annotations
@@ -45,6 +45,15 @@ class Notification:
     params: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A client's response to a request of the server's (2025-11-25 and earlier)."""
+
+    id: RequestId
+    result: dict[str, Any] | None
+    """None for an error."""
+
+
 def decode(body: bytes, max_depth: int = MAX_DEPTH, max_values: int | None = None) -> Any:
     """Decode a JSON body with at most `max_depth` levels of arrays and objects, and `max_values`
     values.
@@ -86,11 +95,8 @@ def decode(body: bytes, max_depth: int = MAX_DEPTH, max_values: int | None = Non
     return message
 
 
-def read(message: Any) -> Request | Notification:
-    """Read one decoded message.
-
-    Raises ProtocolError (-32600) when it is not one JSON-RPC 2.0 request or notification.
-    """
+def read(message: Any) -> Request | Notification | Response:
+    """Read one decoded message. Raises ProtocolError (-32600) for what is no JSON-RPC 2.0."""
     if isinstance(message, list):
         raise malformed("Batches are not part of MCP: send one message per POST")
     if not isinstance(message, dict):
@@ -100,7 +106,7 @@ def read(message: Any) -> Request | Notification:
         raise malformed('"jsonrpc" must be "2.0"')
     method = message.get("method")
     if method is None and ("result" in message or "error" in message):
-        raise malformed("Clients send requests and notifications, not responses")
+        return _response(message, request_id)
     if not isinstance(method, str) or not method:
         raise malformed('"method" must be a non-empty string')
     params = message.get("params", {})
@@ -111,6 +117,17 @@ def read(message: Any) -> Request | Notification:
     if request_id is None:
         raise malformed(f'"id" must be {ID_TYPES}, and not null')
     return Request(request_id, method, params)
+
+
+def _response(message: dict[str, Any], request_id: RequestId | None) -> Response:
+    if request_id is None:
+        raise malformed(f'"id" of a response must be that of the request, {ID_TYPES}')
+    if "result" in message and "error" in message:
+        raise malformed('A response has a "result" or an "error", and not both')
+    answer = message.get("result", message.get("error"))
+    if not isinstance(answer, dict):
+        raise malformed('"result" or "error" must be an object')
+    return Response(request_id, answer if "result" in message else None)
 
 
 def result_response(request_id: RequestId, result: dict[str, Any]) -> dict[str, Any]:

@@ -61,6 +61,8 @@ class ToolEntry(Entry):
     kind: str
     task_support: str
     """`forbidden`, `optional` or `required` (see `tool.TaskSupport`)."""
+    without_tasks: str
+    """`request` or `task` (see `tool.WithoutTasks`)."""
     asks_first: bool
     ttl_ms: int
     poll_interval_ms: int
@@ -233,6 +235,7 @@ def _entry(declared: Declaration, module: str, attribute: str) -> Entry:
         definition=declared.definition(),
         kind="workflow" if isinstance(declared, WorkflowTool) else "function",
         task_support=declared.task_support,
+        without_tasks=declared.for_clients_without_tasks,
         asks_first=declared.ask_first is not None,
         ttl_ms=declared.ttl // _MILLISECOND,
         poll_interval_ms=declared.poll_every // _MILLISECOND,

@@ -17,7 +17,7 @@ from pydantic import BaseModel, TypeAdapter
 from . import results, schema
 from .context import TaskContext
 from .decorated_function import Function, attach
-from .tool import AskFirst, TaskSupport, Tool
+from .tool import AskFirst, TaskSupport, Tool, WithoutTasks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +58,7 @@ def tool(
     output_schema: Mapping[str, Any] | None = None,
     ask_first: AskFirst | None = None,
     task: TaskSupport = "forbidden",
+    without_tasks: WithoutTasks | None = None,
     ttl: timedelta = timedelta(days=1),
     poll_every: timedelta = timedelta(seconds=2),
     timeout: timedelta = timedelta(minutes=1),
@@ -81,6 +82,7 @@ def tool(
     output_schema: Mapping[str, Any] | None = None,
     ask_first: AskFirst | None = None,
     task: TaskSupport = "forbidden",
+    without_tasks: WithoutTasks | None = None,
     ttl: timedelta = timedelta(days=1),
     poll_every: timedelta = timedelta(seconds=2),
     timeout: timedelta = timedelta(minutes=1),
@@ -109,9 +111,12 @@ def tool(
             and, by name, those of the tool's arguments that it needs. The task gets the answers
             under the same keys, so it may call the same function again. When the tool runs within
             the request, `ask_first` runs before it too.
-        task: "forbidden" runs within the request (about 25 seconds at most). "optional" runs as a
-            task for clients that declare the tasks extension and within the request for others.
-            "required" refuses clients that do not declare the extension.
+        task: "forbidden" runs within the request (25 seconds at most). "optional" and "required"
+            run as a task for clients that declare tasks; "required" does so for all.
+        without_tasks: what an "optional" tool is for clients without tasks. "request" runs it
+            within the request. "task" runs it as a task that the client does not see: its call
+            gets the task's progress, questions and result, on a connection that it resumes for as
+            long as the task takes. Without it, `timeout` decides: up to 25 seconds, "request".
         ttl: how long a task and its result are kept, from its creation.
         poll_every: how often clients should poll a task, `pollIntervalMs`.
         timeout: how long one run of a task may take, at most 15 minutes.
@@ -145,6 +150,7 @@ def tool(
             result=_result(target, output_schema),
             ask_first=ask_first,
             task_support=task,
+            without_tasks=without_tasks,
             ttl=ttl,
             poll_every=poll_every,
             permissions=permissions,

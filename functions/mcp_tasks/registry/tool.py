@@ -30,6 +30,13 @@ AskFirst = Callable[..., Any]
 TaskSupport = Literal["forbidden", "optional", "required"]
 """Whether a tool runs as a task: never, for clients that declare the tasks extension, or always."""
 
+WithoutTasks = Literal["request", "task"]
+"""What a client without tasks gets, whose connection can wait: the tool runs within the request, or
+as a task of which the client sees only progress, questions and the result."""
+
+MAX_WITHIN_REQUEST: Final = timedelta(seconds=25)
+"""How long a function may run within a request: API Gateway waits 29 seconds."""
+
 MAX_LAMBDA_TIMEOUT: Final = timedelta(minutes=15)
 """AWS Lambda developer guide, "Lambda quotas"."""
 
@@ -56,6 +63,8 @@ class Tool:
     result: TypeAdapter[Any] | schema.WrittenSchema | None
     ask_first: AskFirst | None
     task_support: TaskSupport
+    without_tasks: WithoutTasks | None
+    """None for the default: within the request if the tool's timeout allows it."""
     ttl: timedelta
     poll_every: timedelta
     timeout: timedelta
@@ -96,10 +105,27 @@ class Tool:
                 f"{self.name}: ask_first is for tools that become tasks; within a request a "
                 "function may ask at any time"
             )
+        self._check_without_tasks()
         check_surroundings(self.name, self.secrets, self.env)
         self._check_max_concurrency()
         self._check_ask_first()
         self.mirrored  # noqa: B018  Raises ValueError for annotations that clients would refuse.
+
+    def _check_without_tasks(self) -> None:
+        if self.without_tasks is None:
+            return
+        if self.task_support == "forbidden":
+            raise ValueError(f"{self.name}: without_tasks is for tools that run as tasks")
+        if self.without_tasks == "request" and self.task_support == "required":
+            raise ValueError(f"{self.name}: a tool that always is a task cannot run in a request")
+
+    @property
+    def for_clients_without_tasks(self) -> WithoutTasks:
+        """What a client without tasks gets."""
+        if self.without_tasks is not None:
+            return self.without_tasks
+        quick = self.task_support != "required" and self.timeout <= MAX_WITHIN_REQUEST
+        return "request" if quick else "task"
 
     def _check_max_concurrency(self) -> None:
         if self.max_concurrency is None:

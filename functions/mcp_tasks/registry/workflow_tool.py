@@ -155,6 +155,7 @@ def workflow_tool(
         result=schema.result_adapter(result),
         ask_first=ask_first,
         task_support="required",
+        without_tasks=None,
         ttl=ttl,
         poll_every=poll_every,
         permissions=permissions,

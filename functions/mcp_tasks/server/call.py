@@ -16,6 +16,7 @@ from ..tasks.questions import Kind, Question
 from ..tasks.task import Task
 from .request_notifications import RequestNotifications
 from .response_channel import ResponseChannel
+from .sessions import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,15 @@ class Call:
     """The scopes of the caller's access token; None where callers have no tokens."""
     idempotency_key: str | None = None
     """The client's key by which a repeated `tools/call` gets the same task."""
+    waits: bool = False
+    """Whether the client, which does not declare tasks, gets a task's result as the response to its
+    call: it waits on the call's event stream."""
+    session: Session | None = None
+    """The session that the request belongs to, in a revision that has sessions."""
+    resumes: bool = False
+    """Whether the client reconnects to an event stream that ends before the response."""
+    task_id: str | None = None
+    """The id that the call's task will have, where it follows from what the client has chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +63,8 @@ class Complete:
     result: dict[str, Any]
     fresh_ms: int | None = None
     cache_scope: str = "private"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Of the HTTP response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +82,13 @@ class TaskCreated:
     task: Task
 
 
-Outcome = Complete | InputNeeded | TaskCreated
+@dataclass(frozen=True, slots=True)
+class StreamPaused:
+    """The response comes later: the client has the id of an event, and resumes the stream after it
+    (2025-11-25 basic/transports.mdx, "Resumability and Redelivery")."""
+
+
+Outcome = Complete | InputNeeded | TaskCreated | StreamPaused
 
 Method = Callable[[Call], Outcome]
 """Answers a request, or raises ProtocolError."""

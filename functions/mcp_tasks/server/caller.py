@@ -13,6 +13,7 @@ from typing import Any
 from ..environment import Auth, Principal
 from ..tasks.principals import is_federated_user, role_of
 from ..tasks.task import ANYONE
+from .sessions import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Caller:
     `anonymous`."""
     scopes: frozenset[str] | None = None
     """The scopes of the access token; None where callers have no tokens."""
+    session: Session | None = None
+    """The session that the request names, in a revision that has sessions."""
 
 
 def caller_of(

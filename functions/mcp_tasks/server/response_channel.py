@@ -1,21 +1,30 @@
 """The response channel: how one request's messages reach its client.
 
-A buffered channel collects notifications, and the function returns them with the response
-(`api/handler.py`). A streamed channel writes each notification at once (`api/streaming.py`). The
-MCP methods are the same for both.
+A buffered channel collects events, and the function returns them with the response
+(`api/handler.py`). A streamed channel writes each event at once (`api/streaming.py`). The MCP
+methods are the same for both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 MAX_RESPONSE_BYTES: Final = 6_000_000
 """What a Lambda function may return in one piece (Lambda developer guide, "Quotas"): 6 MB."""
 
-Send = Callable[[dict[str, Any]], None]
-"""Takes a notification."""
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """One server-sent event of a response's event stream."""
+
+    message: Mapping[str, Any] | None = None
+    """A JSON-RPC message; None for an event without data, which tells the client its id."""
+    id: str | None = None
+    """Where the stream goes on after this event: the client's `Last-Event-ID`."""
+    retry_ms: int | None = None
+    """How long the client waits before it reconnects."""
 
 
 def _nothing() -> None:
@@ -24,9 +33,9 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class ResponseChannel:
-    """How one request's notifications are sent."""
+    """How one request's events are sent."""
 
-    send: Send
+    write: Callable[[StreamEvent], None]
     deadline_ms: int | None = None
     """When Lambda stops the function that streams, in milliseconds since the epoch; None for a
     buffered channel."""
@@ -34,6 +43,10 @@ class ResponseChannel:
     """Whether the client accepts an event stream, by its `Accept` header."""
     keep_alive: Callable[[], None] = _nothing
     """Writes a comment into the event stream, so that no proxy closes an idle connection."""
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send a notification, as an event that the client cannot resume after."""
+        self.write(StreamEvent(message))
 
     @property
     def streams(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from ..deployment import Deployment
@@ -17,10 +18,16 @@ from .methods.resources import read_resource
 from .methods.result_links import ResultLinks
 from .methods.subscriptions import Subscriptions
 from .methods.task_creation import TaskCreation
+from .methods.task_operations import TaskOperations
+from .methods.task_stream import TaskStream
 from .methods.tasks import TaskMethods
 from .methods.tools import ToolCalls
 from .scopes import ScopeCheck
+from .sealed import DerivedIds, Seal
 from .server_methods import ServerMethods
+from .session_methods import SessionMethods
+from .sessions import Sessions
+from .stream_position import EventIds
 from .task_access import TaskAccess
 
 
@@ -28,9 +35,9 @@ def mcp_server(deployment: Deployment) -> Endpoint:
     """The MCP endpoint of a deployment."""
     catalogue = deployment.catalogue
     call_quota = CallQuota(deployment.quotas, deployment.limits.max_open_calls)
-    multi_round_trip = MultiRoundTrip(
-        cache(lambda: RequestStateCipher(deployment.request_state_key())), call_quota
-    )
+    secret = cache(deployment.request_state_key)
+    multi_round_trip = MultiRoundTrip(cache(lambda: RequestStateCipher(secret())), call_quota)
+    operations = _task_operations(deployment)
     tools = ToolCalls(
         catalogue,
         multi_round_trip,
@@ -44,9 +51,12 @@ def mcp_server(deployment: Deployment) -> Endpoint:
         read_resource=read_resource(catalogue, multi_round_trip),
         get_prompt=get_prompt(catalogue, multi_round_trip),
         complete_argument=complete_argument(catalogue, call_quota),
-        tasks=_task_methods(deployment).table(),
+        tasks=_task_methods(deployment, operations).table(),
         listen=_subscriptions(deployment).listen,
         only=deployment.methods,
+        in_sessions=None
+        if deployment.methods
+        else _session_methods(deployment, operations, call_quota, secret),
     )
     return Endpoint(
         methods, deployment.allowed_origins, deployment.allowed_hosts, deployment.limits
@@ -73,16 +83,39 @@ def _task_creation(deployment: Deployment) -> TaskCreation:
     )
 
 
-def _task_methods(deployment: Deployment) -> TaskMethods:
-    return TaskMethods(
+def _task_operations(deployment: Deployment) -> TaskOperations:
+    return TaskOperations(
         _task_access(deployment),
         deployment.task_table,
         deployment.executions,
         deployment.reconciler_within_request,
         deployment.payloads_within_request,
+        deployment.cell,
+    )
+
+
+def _task_methods(deployment: Deployment, operations: TaskOperations) -> TaskMethods:
+    return TaskMethods(
+        operations,
         ResultLinks(deployment.payloads_within_request),
         PollRateLimit(deployment.limits.polls_per_second),
-        deployment.cell,
+    )
+
+
+def _session_methods(
+    deployment: Deployment,
+    operations: TaskOperations,
+    call_quota: CallQuota,
+    secret: Callable[[], str],
+) -> SessionMethods:
+    result_links = ResultLinks(deployment.payloads_within_request)
+    event_ids = EventIds(Seal(secret, "eventId", deployment.cell))
+    return SessionMethods(
+        Sessions(Seal(secret, "sessionId", deployment.cell), deployment.session_table),
+        event_ids,
+        DerivedIds(secret, deployment.cell),
+        operations,
+        TaskStream(operations, result_links, event_ids, call_quota),
     )
 
 

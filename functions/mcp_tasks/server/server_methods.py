@@ -8,6 +8,7 @@ from typing import Any
 from ..registry.catalogue import Catalogue
 from ..server_identity import ServerIdentity
 from .call import Method, MethodTable
+from .session_methods import SessionMethods
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,8 @@ class ServerMethods:
     listen: Method
     only: frozenset[str] = frozenset()
     """The names of the methods that this function answers; empty for all."""
+    in_sessions: SessionMethods | None = None
+    """None for a function without sessions: it answers each request by what that says itself."""
 
     def capabilities(self) -> dict[str, Any]:
         """The members of ServerCapabilities that all revisions have: what the deployment serves."""

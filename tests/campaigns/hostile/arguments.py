@@ -126,6 +126,7 @@ def server(declared: Tool) -> Endpoint:
         attribute="",
         kind="function",
         task_support="forbidden",
+        without_tasks="task",
         asks_first=False,
         ttl_ms=1,
         poll_interval_ms=1,

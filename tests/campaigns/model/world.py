@@ -30,6 +30,7 @@ from mcp_tasks.server.methods.idempotent_creation import IdempotentCreation
 from mcp_tasks.server.methods.poll_rate_limit import PollRateLimit
 from mcp_tasks.server.methods.result_links import ResultLinks
 from mcp_tasks.server.methods.task_creation import TaskCreation, WriteOutcomeUnknown
+from mcp_tasks.server.methods.task_operations import TaskOperations
 from mcp_tasks.server.methods.task_wire_format import detailed_task
 from mcp_tasks.server.methods.tasks import TaskMethods
 from mcp_tasks.server.scopes import ScopeCheck
@@ -93,6 +94,7 @@ def _tool(name: str, ttl_ms: int) -> ToolEntry:
         attribute="",
         kind="function",
         task_support="required",
+        without_tasks="task",
         asks_first=False,
         ttl_ms=ttl_ms,
         poll_interval_ms=1000,
@@ -196,16 +198,15 @@ class World:
         )
         keys = IdempotencyKeys(callers, CALLERS_TABLE)
         self.creation = IdempotentCreation(creation, keys, self._wait)
-        self.methods = TaskMethods(
+        operations = TaskOperations(
             TaskAccess(self.rows, self.catalogue, ScopeCheck()),
             self.rows,
             self.executions,
             self.repair,
             self.payloads,
-            ResultLinks(self.payloads),
-            PollRateLimit(0),
             "c1",
-        ).table()
+        )
+        self.methods = TaskMethods(operations, ResultLinks(self.payloads), PollRateLimit(0)).table()
         self._started: dict[Actor, int] = {}
         self._after: dict[Actor, Callable[[Actor], None]] = {}
         self._as: dict[Actor, str] = {}

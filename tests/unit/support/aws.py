@@ -22,6 +22,7 @@ ACCOUNT: Final = "123456789012"
 TABLE: Final = "tasks"
 MAILBOXES: Final = "mailboxes"
 CALLERS: Final = "callers"
+SESSIONS: Final = "sessions"
 PAYLOADS: Final = "payloads"
 
 FAULTS: Final = frozenset({"InternalError", "InternalFailure", "InternalServerError"})
@@ -213,6 +214,23 @@ def create_callers() -> str:
         BillingMode="PAY_PER_REQUEST",
     )
     return CALLERS
+
+
+def create_sessions() -> str:
+    """The table of sessions, as `infra/tables.py` declares its key."""
+    _create(
+        TableName=SESSIONS,
+        KeySchema=[
+            {"AttributeName": "pk", "KeyType": "HASH"},
+            {"AttributeName": "sk", "KeyType": "RANGE"},
+        ],
+        AttributeDefinitions=[
+            {"AttributeName": "pk", "AttributeType": "S"},
+            {"AttributeName": "sk", "AttributeType": "S"},
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return SESSIONS
 
 
 def create_payloads() -> str:

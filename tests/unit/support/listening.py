@@ -20,6 +20,7 @@ from mcp_tasks.tasks.task import now_ms
 
 READ_THE_CLOCK: Final = (
     "mcp_tasks.server.methods.tasks",
+    "mcp_tasks.server.methods.task_operations",
     "mcp_tasks.server.methods.task_creation",
     "mcp_tasks.server.methods.idempotent_creation",
     "mcp_tasks.server.methods.subscriptions",

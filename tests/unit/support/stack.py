@@ -24,10 +24,12 @@ from tests.unit.support.aws import (
     MAILBOXES,
     PAYLOADS,
     REGION,
+    SESSIONS,
     TABLE,
     Calls,
     create_callers,
     create_mailboxes,
+    create_sessions,
     create_table,
     raw_rows,
     real,
@@ -46,6 +48,7 @@ ENVIRONMENT: Final = {
     "TASKS_TABLE": TABLE,
     "MAILBOXES_TABLE": MAILBOXES,
     "CALLERS_TABLE": CALLERS,
+    "SESSIONS_TABLE": SESSIONS,
     "PAYLOADS_BUCKET": PAYLOADS,
     "AUTH": "none",
     "STATE_MACHINE_PREFIX": PREFIX,
@@ -138,6 +141,7 @@ class Stack:
         create_table()
         create_mailboxes()
         create_callers()
+        create_sessions()
         # Whether these calls are right is for test_executions and the end-to-end tests to say.
         self.calls.instead["start_execution"] = lambda **arguments: {}
         self.calls.instead["stop_execution"] = lambda **arguments: {}

@@ -7,14 +7,13 @@ Source: API Gateway developer guide, "Input format of a Lambda function for prox
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from ...environment import Auth, Principal
 from ...protocol.headers import Headers
 from ..caller import caller_of
-from .event_stream import EVENT_STREAM_HEADERS, event
+from .event_stream import EVENT_STREAM_HEADERS, event, written
 from .messages import HttpRequest, HttpResponse
 
 
@@ -28,6 +27,7 @@ def from_api_gateway(
     body = proxy_event.get("body") or ""
     encoded = proxy_event.get("isBase64Encoded")
     return HttpRequest(
+        method=proxy_event.get("httpMethod") or "POST",
         headers=Headers(multi),
         body=_decoded(body) if encoded else body.encode("utf-8", "replace"),
         caller=caller_of(proxy_event.get("requestContext") or {}, auth, principal),
@@ -37,15 +37,13 @@ def from_api_gateway(
 def to_api_gateway(response: HttpResponse) -> dict[str, Any]:
     """Write a proxy response."""
     proxy: dict[str, Any] = {"statusCode": int(response.status), "body": ""}
-    if response.message is None:
-        return proxy
-    if not response.notifications:
+    if response.events:
+        proxy["headers"] = EVENT_STREAM_HEADERS
+        end = "" if response.message is None else event(response.message)
+        proxy["body"] = "".join(map(written, response.events)) + end
+    elif response.message is not None or response.headers:
         proxy["headers"] = response.headers
-        proxy["body"] = response.message
-        return proxy
-    proxy["headers"] = EVENT_STREAM_HEADERS
-    messages = (*map(json.dumps, response.notifications), response.message)
-    proxy["body"] = "".join(map(event, messages))
+        proxy["body"] = response.message or ""
     return proxy
 
 

@@ -39,14 +39,14 @@ def answer_batch(bodies: list[Any], answer: Callable[[Any], HttpResponse]) -> Ht
             response = answer(body)
         if size + response.size > MAX_RESPONSE_BYTES and request_id is not None:
             response = error_response(_left_out(), request_id)
-        size += response.size + sum(map(len, map(str, response.notifications)))
+        size += response.size + sum(map(len, map(str, response.events)))
         responses.append(response)
     messages = [response.message for response in responses if response.message is not None]
     if not messages:
         return HttpResponse(HTTPStatus.ACCEPTED)
-    notifications = [sent for response in responses for sent in response.notifications]
+    events = [sent for response in responses for sent in response.events]
     error = next((response.error for response in responses if response.error), None)
-    return HttpResponse(HTTPStatus.OK, f"[{', '.join(messages)}]", notifications, error)
+    return HttpResponse(HTTPStatus.OK, f"[{', '.join(messages)}]", events, error)
 
 
 def _left_out() -> ProtocolError:

@@ -1,12 +1,17 @@
-"""The MCP endpoint: one POST in, one HTTP response out (basic/transports/streamable-http.mdx).
+"""The MCP endpoint: one HTTP request in, one response out (basic/transports/streamable-http.mdx;
+2025-11-25 basic/transports.mdx).
 
-These checks come before anything is read or written: the caller, Origin, Host, the body's size, its
-JSON, the protocol revision. The revision's own checks follow.
+POST brings a message. GET and DELETE are for the revisions with sessions: they resume an event
+stream, and end a session.
+
+These checks come before anything is read or written: Origin, Host, the caller, the body's size, its
+JSON, the protocol revision, the session's id. The revision's own checks follow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
@@ -15,13 +20,15 @@ from aws_lambda_powertools import Logger
 from ...limits import Limits
 from ...protocol import jsonrpc, origin
 from ...protocol.errors import ErrorCode, ProtocolError
+from ...tasks.task import now_ms
+from .. import sessions, stream_position
 from ..caller import Caller
 from ..response_channel import ResponseChannel
 from ..revisions import Revisions
 from ..revisions.revision import Revision
 from ..server_methods import ServerMethods
 from .batch import answer_batch
-from .exchange import Exchange, error_response, unexpected_error_response
+from .exchange import Exchange, accepts_events, error_response, unexpected_error_response
 from .messages import HttpRequest, HttpResponse
 
 logger = Logger()
@@ -38,21 +45,43 @@ class Endpoint:
         limits: Limits = Limits(),  # noqa: B008  it never changes
     ) -> None:
         self._revisions = Revisions(methods)
+        self._methods = methods.in_sessions
         self._allowed_origins = allowed_origins
         self._allowed_hosts = allowed_hosts
         self._limits = limits
 
     def answer(self, http: HttpRequest, channel: ResponseChannel | None = None) -> HttpResponse:
-        """Answer one POST. Never raises: every error becomes a JSON-RPC error.
+        """Answer one request. Never raises: every error becomes a JSON-RPC error.
 
-        `channel` sends each notification at once. Without one, the response holds them.
+        `channel` sends each event at once. Without one, the response holds them.
         """
+        try:
+            caller = _caller(http)
+            origin.check_origin(http.headers.get("origin"), self._allowed_origins)
+            origin.check_host(http.headers.get("host"), self._allowed_hosts)
+            match http.method:
+                case "GET":
+                    return self._get(http, caller, channel)
+                case "DELETE":
+                    return self._delete(http, caller)
+        except ProtocolError as error:
+            return error_response(error, None)
+        except Exception as error:
+            return unexpected_error_response(error, None)
+        return self._post(http, caller, channel)
+
+    def _post(
+        self, http: HttpRequest, caller: Caller, channel: ResponseChannel | None
+    ) -> HttpResponse:
+        """One message from the client ("Sending Messages to the Server")."""
         revision: Revision = self._revisions.modern
         body = None
         try:
-            caller = _caller(http)
             body = self._body(http)
             revision = self._revisions.of(body, http.headers)
+            if revision.has_sessions:
+                caller = self._in_session(http, caller)
+                revision = self._revisions.of_session(revision, caller.session, http.headers)
             logger.append_keys(revision=revision.version)
             exchange = Exchange(revision, http.headers, caller, channel)
             if isinstance(body, list) and revision.takes_batches:
@@ -63,10 +92,38 @@ class Endpoint:
             return unexpected_error_response(error, jsonrpc.id_of(body))
         return exchange.answer(body)
 
+    def _get(
+        self, http: HttpRequest, caller: Caller, channel: ResponseChannel | None
+    ) -> HttpResponse:
+        """Go on with an event stream ("Resumability and Redelivery")."""
+        caller = self._in_session(http, caller)
+        methods = self._methods
+        last = http.headers.get(stream_position.HEADER)
+        if methods is None or last is None or not accepts_events(http.headers.get("accept")):
+            raise NotAllowed("GET resumes an event stream: it needs Last-Event-ID, and Accept")
+        position = methods.event_ids.open(last, caller, now_ms())
+        revision = self._revisions.named(position.version)
+        logger.append_keys(revision=revision.version)
+        return Exchange(revision, http.headers, caller, channel).resume(position)
+
+    def _delete(self, http: HttpRequest, caller: Caller) -> HttpResponse:
+        """The client ends its session ("Session Management", 5)."""
+        session = self._in_session(http, caller).session
+        if self._methods is None or session is None:
+            raise NotAllowed("DELETE ends the session that Mcp-Session-Id names")
+        self._methods.sessions.end(session)
+        return HttpResponse(HTTPStatus.NO_CONTENT)
+
+    def _in_session(self, http: HttpRequest, caller: Caller) -> Caller:
+        """The caller, with the session that it names. Raises SessionNotFound."""
+        session_id = http.headers.get(sessions.HEADER)
+        if session_id is None or self._methods is None:
+            return caller
+        session = self._methods.sessions.open(session_id, caller.principal)
+        return replace(caller, session=session)
+
     def _body(self, http: HttpRequest) -> Any:
         """The decoded body of a request that passes the checks. Raises ProtocolError."""
-        origin.check_origin(http.headers.get("origin"), self._allowed_origins)
-        origin.check_host(http.headers.get("host"), self._allowed_hosts)
         if len(http.body) > self._limits.max_body_bytes:
             raise ProtocolError(
                 ErrorCode.INVALID_REQUEST,
@@ -75,6 +132,18 @@ class Endpoint:
             )
         limits = self._limits
         return jsonrpc.decode(http.body, limits.max_json_depth, limits.max_json_values)
+
+
+class NotAllowed(ProtocolError):
+    """HTTP 405: what the request asks for with GET or DELETE is not there for this client."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            ErrorCode.INVALID_REQUEST,
+            message,
+            status=HTTPStatus.METHOD_NOT_ALLOWED,
+            headers={"Allow": "POST"},
+        )
 
 
 def _caller(http: HttpRequest) -> Caller:

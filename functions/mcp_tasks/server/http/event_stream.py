@@ -1,14 +1,15 @@
 """Server-sent events: the JSON-RPC messages of a response as an event stream.
 
-Sources: basic/transports/streamable-http.mdx, "Receiving Messages"; WHATWG HTML, section 9.2.
+Sources: basic/transports/streamable-http.mdx, "Receiving Messages"; 2025-11-25
+basic/transports.mdx, "Sending Messages to the Server"; WHATWG HTML, section 9.2.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from ..response_channel import ResponseChannel
+from ..response_channel import ResponseChannel, StreamEvent
 from .messages import HttpResponse
 
 if TYPE_CHECKING:
@@ -27,19 +28,27 @@ def event(message: str) -> str:
     return f"event: message\ndata: {message}\n\n"
 
 
-def streamed_channel(stream: Response, deadline_ms: int) -> ResponseChannel:
-    """A response channel that writes each notification at once.
+def written(sent: StreamEvent) -> str:
+    """An event with its id and its `retry`. One without a message has empty data."""
+    fields = "" if sent.id is None else f"id: {sent.id}\n"
+    if sent.retry_ms is not None:
+        fields += f"retry: {sent.retry_ms}\n"
+    return fields + ("data: \n\n" if sent.message is None else event(json.dumps(sent.message)))
 
-    The first notification begins the event stream. `deadline_ms` is when Lambda stops the function,
-    in milliseconds since the epoch.
+
+def streamed_channel(stream: Response, deadline_ms: int) -> ResponseChannel:
+    """A response channel that writes each event at once.
+
+    The first one begins the event stream. `deadline_ms` is when Lambda stops the function, in
+    milliseconds since the epoch.
     """
 
-    def send(notification: dict[str, Any]) -> None:
+    def write(sent: StreamEvent) -> None:
         if not stream.started:
             stream.start(200, EVENT_STREAM_HEADERS)
-        stream.write(event(json.dumps(notification)).encode())
+        stream.write(written(sent).encode())
 
-    return ResponseChannel(send, deadline_ms, keep_alive=lambda: stream.write(b": keep-alive\n\n"))
+    return ResponseChannel(write, deadline_ms, keep_alive=lambda: stream.write(b": keep-alive\n\n"))
 
 
 def end_stream(response: HttpResponse, stream: Response) -> None:

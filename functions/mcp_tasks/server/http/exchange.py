@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
@@ -15,8 +16,10 @@ from ...protocol.errors import ErrorCode, ProtocolError, Unavailable
 from ...protocol.headers import Headers
 from ...tasks.errors import Busy
 from ..caller import Caller
-from ..response_channel import MAX_RESPONSE_BYTES, ResponseChannel, response_size
-from ..revisions.revision import Revision
+from ..response_channel import MAX_RESPONSE_BYTES, ResponseChannel, StreamEvent, response_size
+from ..revisions.revision import Answer, Revision
+from ..stream_position import StreamPosition
+from .event_stream import written
 from .messages import HttpResponse
 
 logger = Logger()
@@ -24,46 +27,76 @@ logger = Logger()
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A POST that has passed the checks which hold for all revisions."""
+    """A request that has passed the checks which hold for all revisions."""
 
     revision: Revision
     headers: Headers
     caller: Caller
     channel: ResponseChannel | None
-    """Sends each notification at once; None collects them into the response."""
+    """Sends each event at once; None collects them into the response."""
 
     def answer(self, body: Any) -> HttpResponse:
         """Answer one decoded message. Never raises: every error becomes a JSON-RPC error."""
-        notifications: list[dict[str, Any]] = []
         try:
             message = jsonrpc.read(body)
+            if isinstance(message, jsonrpc.Response):
+                logger.append_keys(method="response")
+                self.revision.answered(message, self.caller)
+                return HttpResponse(HTTPStatus.ACCEPTED)
             known = message.method in self.revision.method_table
             logger.append_keys(method=message.method if known else "unknown")
             if isinstance(message, jsonrpc.Notification):
-                # No notification asks this server for anything; unknown ones are ignored.
+                self.revision.notified(message, self.caller)
                 return HttpResponse(HTTPStatus.ACCEPTED)
-            channel = self._channel(notifications)
-            result = self.revision.answer(message, self.headers, self.caller, channel)
-            text = json.dumps(jsonrpc.result_response(message.id, result), allow_nan=False)
-            response = HttpResponse(HTTPStatus.OK, text)
-            collected = sum(response_size(json.dumps(each)) for each in notifications)
+        except Exception as error:
+            return self._refused(error, jsonrpc.id_of(body))
+        request = message
+        return self._exchange(
+            request.id,
+            lambda channel: self.revision.answer(request, self.headers, self.caller, channel),
+        )
+
+    def resume(self, position: StreamPosition) -> HttpResponse:
+        """Go on with the event stream of an earlier request. Never raises, either."""
+        logger.append_keys(method=position.method, resumed=True)
+        return self._exchange(
+            position.request_id,
+            lambda channel: self.revision.resumed(position, self.headers, self.caller, channel),
+        )
+
+    def _exchange(
+        self, request_id: jsonrpc.RequestId, answer: Callable[[ResponseChannel], Answer]
+    ) -> HttpResponse:
+        """The response to a request, or the part of its event stream that comes now."""
+        events: list[StreamEvent] = []
+        try:
+            answered = answer(self._channel(events))
+            text, own_headers = None, answered.headers
+            if answered.result is not None:
+                message = jsonrpc.result_response(request_id, answered.result)
+                text = json.dumps(message, allow_nan=False)
+            response = HttpResponse(HTTPStatus.OK, text, own_headers=own_headers)
+            collected = sum(response_size(written(each)) for each in events)
             if response.size + collected > MAX_RESPONSE_BYTES:
                 raise ProtocolError(ErrorCode.INTERNAL_ERROR, "The result is too large to send")
-        except ProtocolError as error:
-            response = error_response(self.revision.write_error(error), jsonrpc.id_of(body))
         except Exception as error:
-            response = unexpected_error_response(error, jsonrpc.id_of(body))
-        if not notifications:
+            response = self._refused(error, request_id)
+        if not events:
             return response
         # An event stream has status 200: a streamed one has sent it before this point.
-        return HttpResponse(HTTPStatus.OK, response.message, notifications, response.error)
+        return HttpResponse(HTTPStatus.OK, response.message, events, response.error)
 
-    def _channel(self, notifications: list[dict[str, Any]]) -> ResponseChannel:
+    def _refused(self, error: Exception, request_id: jsonrpc.RequestId | None) -> HttpResponse:
+        if isinstance(error, ProtocolError):
+            return error_response(self.revision.write_error(error), request_id)
+        return unexpected_error_response(error, request_id)
+
+    def _channel(self, events: list[StreamEvent]) -> ResponseChannel:
         """The response channel of one message."""
-        channel = self.channel or ResponseChannel(notifications.append)
-        if _accepts_events(self.headers.get("accept")):
+        channel = self.channel or ResponseChannel(events.append)
+        if accepts_events(self.headers.get("accept")):
             return channel
-        return replace(channel, send=_drop, takes_notifications=False)
+        return replace(channel, write=_drop, takes_notifications=False)
 
 
 def error_response(error: ProtocolError, request_id: jsonrpc.RequestId | None) -> HttpResponse:
@@ -82,11 +115,11 @@ def unexpected_error_response(
     return error_response(ProtocolError(ErrorCode.INTERNAL_ERROR, "Internal error"), request_id)
 
 
-def _drop(notification: dict[str, Any]) -> None:
-    """Take the notifications for a client that does not accept event streams."""
+def _drop(event: StreamEvent) -> None:
+    """Take the events for a client that does not accept event streams."""
 
 
-def _accepts_events(accept: str | None) -> bool:
+def accepts_events(accept: str | None) -> bool:
     """Whether the client accepts event streams.
 
     Clients must list JSON and event streams ("Sending Messages"). A client that does not list event

@@ -74,11 +74,15 @@ class IdempotentCreation:
         """Write the task and start its execution, unless the call's key already stands for a task.
 
         Raises ProtocolError (-32602) for too large arguments and TooManyRequests; then there is no
-        task. Raises Unavailable when the task was not written, and WriteOutcomeUnknown.
+        task. Raises ProtocolError (-32600) for a request id that the session has used before.
+        Raises Unavailable when the task was not written, and WriteOutcomeUnknown.
         """
         task = self.creation.new_task(call, entry, execution_input)
         if call.idempotency_key is None:
-            self.creation.create(task, entry)
+            try:
+                self.creation.create(task, entry)
+            except Conflict:
+                raise _request_id_reused() from None
             return task
         fingerprint = _fingerprint(entry, arguments)
         wanted = KeyedTask(task.task_id, fingerprint, task.created_at, task.expires_at)
@@ -178,6 +182,14 @@ def _fingerprint(entry: ToolEntry, arguments: Mapping[str, Any]) -> str:
     """
     text = json.dumps([entry.name, arguments], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _request_id_reused() -> ProtocolError:
+    # basic/index.mdx, "Requests": an id "MUST NOT have been previously used".
+    return ProtocolError(
+        ErrorCode.INVALID_REQUEST,
+        "The session has used this request id for another call; send the call with a new id",
+    )
 
 
 def _key_reused() -> ProtocolError:

@@ -19,6 +19,7 @@ import secrets
 from typing import Any, Final
 
 from ...protocol.errors import invalid_params
+from ..sealed import derived_key
 
 LIFETIME_MS: Final = 30 * 60 * 1000
 """How long a person may take to answer the questions of one response."""
@@ -35,13 +36,8 @@ class RequestStateCipher:
 
     def __init__(self, secret: str) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-        from cryptography.hazmat.primitives.hashes import SHA256
-        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-        if len(secret) < 32:
-            raise ValueError("the key of request states is shorter than 32 characters")
-        derived = HKDF(SHA256(), length=32, salt=None, info=b"requestState").derive(secret.encode())
-        self._cipher = AESGCM(derived)
+        self._cipher = AESGCM(derived_key(secret, b"requestState"))
 
     def seal(self, state: dict[str, Any], digest: str, now: int) -> str:
         """Encrypt a state for the request of that digest.

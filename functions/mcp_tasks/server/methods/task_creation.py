@@ -67,7 +67,7 @@ class TaskCreation:
             raise invalid_params(f"params.arguments exceed {self.limits.max_argument_bytes} bytes")
         now = now_ms()
         return Task(
-            task_id=new_task_id(self.cell),
+            task_id=call.task_id or new_task_id(self.cell),
             tool=entry.name,
             principal=call.principal,
             status=Status.WORKING,

@@ -47,7 +47,7 @@ class ToolCalls:
         entry, arguments = self._requested(call)
         logger.append_keys(tool=entry.name)
         self.scope_check.check(call, entry.scopes)
-        if entry.task_support == "required" and not call.declares_tasks:
+        if entry.task_support == "required" and not (call.declares_tasks or call.waits):
             raise MissingTasksExtension(entry.name, REQUIRED)
 
         from ...registry.asking import ToolError
@@ -60,7 +60,7 @@ class ToolCalls:
         except InvalidArguments as error:
             return Complete(error_result(f"Invalid arguments: {error}"))
         try:
-            if entry.task_support == "forbidden" or not call.declares_tasks:
+            if not _becomes_task(entry, call):
                 return self._run(tool, call, arguments, values)
             if entry.asks_first and (task := self.creation.existing(call, entry, arguments)):
                 return self._created(call, task)
@@ -127,3 +127,10 @@ class ToolCalls:
 
         asking = ask if tool.ask_first is not None else None
         return self.multi_round_trip.answers(call, tool.name, arguments, asking, tool.secrets)
+
+
+def _becomes_task(entry: ToolEntry, call: Call) -> bool:
+    """Whether a call becomes a task, or runs within its request."""
+    if entry.task_support == "forbidden":
+        return False
+    return call.declares_tasks or (call.waits and entry.without_tasks == "task")

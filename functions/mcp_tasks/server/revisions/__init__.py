@@ -1,8 +1,8 @@
 """The protocol revisions that the endpoint speaks, and how it finds a request's revision.
 
 A revision is a module: its names, how it reads a request and writes a response are known there and
-nowhere else. Requests of all revisions come to the same URL. The server remembers nothing between
-them, so each request is served by what it says itself (versioning.mdx, "Backward Compatibility").
+nowhere else. Requests of all revisions come to the same URL, and each is served by what it says
+itself (versioning.mdx, "Backward Compatibility"): by its `_meta`, its headers, or its session's id.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from ...protocol import meta
 from ...protocol.headers import Headers
 from ..server_methods import ServerMethods
+from ..sessions import Session
 from .handshake import HandshakeRevision
 from .revision import Revision
 from .v2025_03_26 import Revision20250326
@@ -33,6 +34,16 @@ class Revisions:
         _ = self.modern.method_table  # built at the cold start; the others on first use
         self._handshake = {revision.version: revision for revision in handshake}
         self._newest_handshake, self._oldest = handshake[0], handshake[-1]
+
+    def named(self, version: str) -> Revision:
+        """A revision that a session id or an event id names."""
+        return self._handshake.get(version, self._newest_handshake)
+
+    def of_session(self, revision: Revision, session: Session | None, headers: Headers) -> Revision:
+        """The revision of a request within a session, which one client leaves to the session."""
+        if session is None or headers.get("mcp-protocol-version") is not None:
+            return revision
+        return self.named(session.version)
 
     def of(self, message: Any, headers: Headers) -> Revision:
         """The revision of a decoded body, whether or not the body is well-formed.

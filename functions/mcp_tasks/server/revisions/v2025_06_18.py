@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ...registry.catalogue import Entry, ToolEntry
+from ...tasks.questions import Kind
 from .handshake import HandshakeRevision
 from .structured_content import object_content_only, object_schema_only, without
 
@@ -13,6 +14,7 @@ class Revision20250618(HandshakeRevision):
     """The revision of 2025-06-18."""
 
     version: ClassVar[str] = "2025-06-18"
+    kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.FORM, Kind.SAMPLING, Kind.ROOTS})
 
     def tool_definition(self, entry: ToolEntry) -> dict[str, Any]:
         """Without icons, and without an output schema of anything but an object."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from ...protocol.errors import ErrorCode
 from ...registry.catalogue import Entry, ToolEntry
+from ...tasks.questions import Kind
 from .handshake import HandshakeRevision
 from .structured_content import object_content_only, object_schema_only
 
@@ -18,6 +19,8 @@ class Revision20251125(HandshakeRevision):
     """The revision of 2025-11-25."""
 
     version: ClassVar[str] = "2025-11-25"
+    clients_resume: ClassVar[bool] = True
+    kinds: ClassVar[frozenset[Kind]] = frozenset(Kind)
 
     def tool_definition(self, entry: ToolEntry) -> dict[str, Any]:
         """A tool that needs a task says so (tasks.mdx, "Tool-Level Negotiation")."""

@@ -15,7 +15,7 @@ from ...protocol.idempotency_header import idempotency_key
 from ...protocol.jsonrpc import Request
 from ...registry.catalogue import Entry
 from ...tasks.questions import Kind
-from ..call import Call, Complete, InputNeeded, MethodTable, Outcome
+from ..call import Call, Complete, InputNeeded, MethodTable, Outcome, TaskCreated
 from ..caller import Caller
 from ..methods.input_requests import input_requests
 from ..methods.lists import LIST_FRESH_MS, list_methods
@@ -85,8 +85,10 @@ class Revision20260728(Revision):
                 "inputRequests": input_requests(outcome.questions),
                 "requestState": outcome.request_state,
             }
-        else:
+        elif isinstance(outcome, TaskCreated):
             result = create_task_result(outcome.task)
+        else:
+            raise TypeError(f"{self.version} has no {type(outcome).__name__}")
         about = {
             **result.get("_meta", {}),
             meta.SERVER_INFO: self.methods.identity.implementation,

@@ -23,6 +23,7 @@ from mcp_tasks.server.caller import Caller
 from mcp_tasks.server.http import exchange
 from mcp_tasks.server.http.api_gateway import from_api_gateway, to_api_gateway
 from mcp_tasks.server.http.endpoint import Endpoint
+from mcp_tasks.server.http.event_stream import written
 from mcp_tasks.server.http.messages import HttpRequest
 from mcp_tasks.server.response_channel import response_size
 from mcp_tasks.server.server_methods import ServerMethods
@@ -308,7 +309,7 @@ def test_an_older_client_learns_the_revision_from_initialize(
     answer = stack.post("initialize", params, revision="2025-11-25")
     assert answer.status == 200
     assert answer.result["protocolVersion"] == spoken
-    assert stack.calls.made == []
+    assert [call.operation for call in stack.calls.made] == ["get_secret_value"]
 
 
 @pytest.mark.parametrize("requested", [None, 7])
@@ -649,7 +650,7 @@ def test_notifications_count_towards_the_size_of_the_response(
 
     def way(server: Any, http: Any) -> Any:
         answer = server.answer(http)
-        sizes.append(answer.size + sum(response_size(json.dumps(n)) for n in answer.notifications))
+        sizes.append(answer.size + sum(response_size(written(e)) for e in answer.events))
         return to_api_gateway(answer)
 
     stack.way = way

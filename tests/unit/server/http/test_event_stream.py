@@ -13,7 +13,7 @@ from mcp_tasks.server.caller import Caller
 from mcp_tasks.server.http.api_gateway import to_api_gateway
 from mcp_tasks.server.http.event_stream import event
 from mcp_tasks.server.http.messages import HttpRequest, HttpResponse
-from mcp_tasks.server.response_channel import ResponseChannel
+from mcp_tasks.server.response_channel import ResponseChannel, StreamEvent
 from mcp_tasks.tasks.task import ANYONE
 from tests.unit.support.aws import Calls
 from tests.unit.support.stack import Answer, Stack, meta, mirrored
@@ -203,7 +203,7 @@ def test_a_streamed_channel_gets_each_notification_as_it_happens(server: Stack) 
     params = {"name": "noisy", "_meta": {**meta(), **HEARD}}
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     headers = {name: [value] for name, value in mirrored("tools/call", params).items()}
-    sent: list[dict[str, Any]] = []
+    sent: list[StreamEvent] = []
     for taken, expected in (("text/event-stream", 3), ("application/json", 0)):
         sent.clear()
         http = HttpRequest(
@@ -211,5 +211,5 @@ def test_a_streamed_channel_gets_each_notification_as_it_happens(server: Stack) 
         )
         answer = server.server.answer(http, ResponseChannel(sent.append, deadline_ms=0))
         assert len(sent) == expected
-        assert answer.notifications == []
+        assert answer.events == []
         assert json.loads(answer.message or "")["id"] == 1

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import pytest
 
+from mcp_tasks.server.methods import task_operations
 from mcp_tasks.server.methods import tasks as tasks_extension
-from mcp_tasks.server.methods.tasks import UPDATE_ATTEMPTS
+from mcp_tasks.server.methods.task_operations import UPDATE_ATTEMPTS
 from mcp_tasks.tasks.errors import Conflict
 from mcp_tasks.tasks.questions import (
     Ask,
@@ -77,7 +78,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Let the server's clock go forward by so many milliseconds."""
 
     def forward(ms: int) -> None:
-        monkeypatch.setattr(tasks_extension, "now_ms", lambda: now_ms() + ms)
+        for module in (tasks_extension, task_operations):
+            monkeypatch.setattr(module, "now_ms", lambda: now_ms() + ms)
 
     return forward
 

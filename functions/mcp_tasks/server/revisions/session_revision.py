@@ -1,0 +1,191 @@
+"""What is the same for every request within a session, whatever its method.
+
+A session's requests may come to any instance of the function. What the client said in `initialize`
+comes with the session's id; what it said later is read from the session table. A call that becomes
+a task is followed on its event stream.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+
+from ...protocol import meta
+from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
+from ...protocol.headers import Headers
+from ...protocol.jsonrpc import Notification, Request, Response, is_id, malformed
+from ...protocol.trace import trace_context
+from ...sessions.session_table import SessionState
+from ...tasks.questions import Kind, Question
+from ..call import Call, Complete, Method, Outcome, TaskCreated
+from ..caller import Caller
+from ..methods.input_requests import input_request
+from ..request_notifications import RequestNotifications
+from ..response_channel import ResponseChannel
+from ..session_methods import SessionMethods
+from ..sessions import Session
+from ..stream_position import StreamPosition
+from .revision import Answer, Revision
+
+LOG_LEVEL: Final = "info"
+"""The level for a client that has not set one (logging.mdx: "the server MAY decide which messages
+to send automatically")."""
+
+READ_NOTHING: Final = frozenset({"initialize", "ping", "logging/setLevel", "tasks/get"})
+"""The methods that read nothing of what is remembered of a session, not even whether it has ended.
+`logging/setLevel` writes, on the condition that it has not."""
+
+NEVER_RESUMES: Final = "Visual Studio Code"
+"""The beginning of a client's name that reads no more of a response after its stream has ended,
+whatever its revision says."""
+
+
+class SessionRevision(Revision):
+    """A revision whose clients begin a session."""
+
+    has_sessions: ClassVar[bool] = True
+    clients_resume: ClassVar[bool] = False
+    """Whether clients of this revision resume an event stream that ends before the response."""
+    kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.SAMPLING, Kind.ROOTS})
+    """The kinds of questions that this revision has."""
+
+    @abstractmethod
+    def tool_result(self, result: dict[str, Any]) -> dict[str, Any]:
+        """`CallToolResult`."""
+
+    def read_call(
+        self, request: Request, headers: Headers, caller: Caller, channel: ResponseChannel
+    ) -> Call:
+        """`_meta` is optional."""
+        about = request.params.get("_meta", {})
+        if not isinstance(about, dict):
+            raise invalid_params("params._meta must be an object")
+        token, state = meta.progress_token(about), SessionState()
+        session, methods = caller.session, self.methods.in_sessions
+        if session and methods and request.method not in READ_NOTHING:
+            state = methods.sessions.state(session)
+        resumes = self._resumes(session, state)
+        return Call(
+            method=request.method,
+            params=request.params,
+            principal=caller.principal,
+            scopes=caller.scopes,
+            notifications=RequestNotifications(channel.send, token, state.level or LOG_LEVEL),
+            channel=channel,
+            request_id=request.id,
+            client_can=self.kinds & session.client_can if session else frozenset(),
+            trace=trace_context(about),
+            session=session,
+            waits=(resumes or channel.streams) and session is not None,
+            resumes=resumes,
+            task_id=methods.task_ids.task_id("request", session.key, json.dumps(request.id))
+            if methods and session and request.method == "tools/call"
+            else None,
+        )
+
+    def _resumes(self, session: Session | None, state: SessionState) -> bool:
+        """Whether the session's client resumes event streams: it has, or its revision says so."""
+        if session is None or session.client.startswith(NEVER_RESUMES):
+            return False
+        return state.resumes or self.clients_resume
+
+    def question_request(self, question: Question) -> dict[str, Any]:
+        """A question as a request from the server: its method and params."""
+        return input_request(question)
+
+    def call_tool(self, call: Call) -> Outcome:
+        """`tools/call`. A task that it becomes is followed until its result has come."""
+        outcome = self.methods.call_tool(call)
+        if not isinstance(outcome, TaskCreated):
+            return outcome
+        token = meta.progress_token(call.params.get("_meta", {}))
+        position = StreamPosition(
+            self.version, call.method, call.request_id, outcome.task.task_id, token
+        )
+        return self._follow(call, position)
+
+    def resumed(
+        self, position: StreamPosition, headers: Headers, caller: Caller, channel: ResponseChannel
+    ) -> Answer:
+        """Go on with the event stream of an earlier `tools/call`."""
+        self._remember_that_client_resumes(caller.session)
+        call = self._bare_call(position.method, caller, channel)
+        call = replace(call, request_id=position.request_id, waits=True, resumes=True)
+        return self.written(shaped(lambda c: self._follow(c, position), self.tool_result)(call))
+
+    def _follow(self, call: Call, position: StreamPosition) -> Outcome:
+        return self._in_sessions.task_stream.follow(call, position, self.question_request)
+
+    def _remember_that_client_resumes(self, session: Session | None) -> None:
+        if session is None:
+            return
+        state = self._in_sessions.sessions.state(session)
+        if not (state.resumes or self.clients_resume):
+            self._in_sessions.sessions.mark_resumes(session)
+
+    def notified(self, notification: Notification, caller: Caller) -> None:
+        """`notifications/cancelled` cancels the task that the request became, if there is one."""
+        request_id = notification.params.get("requestId")
+        if notification.method != "notifications/cancelled" or not is_id(request_id):
+            return
+        if caller.session is None or self.methods.in_sessions is None:
+            return
+        methods = self.methods.in_sessions
+        task_id = methods.task_ids.task_id("request", caller.session.key, json.dumps(request_id))
+        methods.operations.cancel_if_there(self._bare_call(notification.method, caller), task_id)
+
+    def answered(self, response: Response, caller: Caller) -> None:
+        """Take the client's answer to a question of a task.
+
+        Raises ProtocolError (HTTP 400) for a response to no request of the server's, and for an
+        answer that does not fit its question.
+        """
+        if self.methods.in_sessions is None:
+            return super().answered(response, caller)
+        task_id, _, key = str(response.id).partition(".")
+        call = self._bare_call("response", caller)
+        answer = {"action": "cancel"} if response.result is None else response.result
+        try:
+            task_id = self.methods.in_sessions.operations.check_id(task_id)
+            self.methods.in_sessions.operations.answer(call, task_id, {key: answer})
+        except ProtocolError as error:
+            if error.code != ErrorCode.INVALID_PARAMS:
+                raise
+            raise malformed(f"The response was not taken: {error.message}") from None
+
+    @property
+    def _in_sessions(self) -> SessionMethods:
+        if self.methods.in_sessions is None:
+            raise malformed("This endpoint has no sessions")
+        return self.methods.in_sessions
+
+    def _bare_call(
+        self, method: str, caller: Caller, channel: ResponseChannel | None = None
+    ) -> Call:
+        """A call of the caller's that is no request."""
+        channel = channel or ResponseChannel(lambda event: None)
+        return Call(
+            method=method,
+            params={},
+            principal=caller.principal,
+            scopes=caller.scopes,
+            notifications=RequestNotifications(channel.send),
+            channel=channel,
+            request_id="",
+            session=caller.session,
+        )
+
+
+def shaped(method: Method, shape: Callable[[dict[str, Any]], dict[str, Any]]) -> Method:
+    """The method, with results in the shape of a revision."""
+
+    def answer(call: Call) -> Outcome:
+        outcome = method(call)
+        if not isinstance(outcome, Complete):
+            return outcome
+        return replace(outcome, result=shape(outcome.result))
+
+    return answer

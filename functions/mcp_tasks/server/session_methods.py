@@ -1,0 +1,22 @@
+"""What the revisions with sessions need besides the MCP methods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .methods.task_operations import TaskOperations
+from .methods.task_stream import TaskStream
+from .sealed import DerivedIds
+from .sessions import Sessions
+from .stream_position import EventIds
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMethods:
+    """Sessions, event streams that can be resumed, and the tasks that they bring the results of."""
+
+    sessions: Sessions
+    event_ids: EventIds
+    task_ids: DerivedIds
+    operations: TaskOperations
+    task_stream: TaskStream
