@@ -61,10 +61,13 @@ def server(conformance_stack: LocalStack, all_deployed: None) -> LocalStack:
     return conformance_stack
 
 
+ALL = ("--suite", "all")
+
+
 def run(suite: Path, stack: LocalStack, folder: Path, *options: str) -> Run:
     """Run all scenarios that the options select."""
     done = subprocess.run(
-        [str(suite), "server", "--suite", "all", "--url", stack.url, "-o", str(folder), *options],
+        [str(suite), "server", "--url", stack.url, "-o", str(folder), *options],
         env=tool_environment(),
         capture_output=True,
         text=True,
@@ -81,7 +84,7 @@ def run(suite: Path, stack: LocalStack, folder: Path, *options: str) -> Run:
 
 def test_all_scenarios_of_2026_07_28_pass(suite: Path, server: LocalStack, tmp_path: Path) -> None:
     """Without any failure or warning."""
-    result = run(suite, server, tmp_path, "--spec-version", "2026-07-28")
+    result = run(suite, server, tmp_path, *ALL, "--spec-version", "2026-07-28")
     assert not result.failing(), result.output
     assert result.code == 0, result.output
     assert len(result.checks) == 40, sorted(result.checks)
@@ -94,17 +97,27 @@ def test_revisions_with_a_handshake_pass_except_scenarios_that_need_a_session(
     version: str, suite: Path, server: LocalStack, tmp_path: Path
 ) -> None:
     """The suite fails, too, when a scenario passes that is expected to fail."""
-    options = ("--spec-version", version, "--expected-failures", str(EXPECTED_FAILURES))
+    options = (*ALL, "--spec-version", version, "--expected-failures", str(EXPECTED_FAILURES))
     result = run(suite, server, tmp_path, *options)
     assert result.code == 0, result.output
     assert len(result.checks) > 25, sorted(result.checks)
+
+
+def test_what_the_suite_requires_of_2025_11_25_passes_except_what_needs_a_session(
+    suite: Path, server: LocalStack, tmp_path: Path
+) -> None:
+    """The scenarios that the suite names in its requirements/2025-11-25.yaml."""
+    options = ("--requirements", "2025-11-25", "--expected-failures", str(EXPECTED_FAILURES))
+    result = run(suite, server, tmp_path, *options)
+    assert result.code == 0, result.output
+    assert len(result.checks) == 33, sorted(result.checks)
 
 
 def test_every_scenario_passes_at_its_own_revision(
     suite: Path, server: LocalStack, tmp_path: Path
 ) -> None:
     """The ten scenarios of the tasks extension are among them."""
-    options = ("--expected-failures", str(EXPECTED_FAILURES))
+    options = (*ALL, "--expected-failures", str(EXPECTED_FAILURES))
     result = run(suite, server, tmp_path, *options)
     assert result.code == 0, result.output
     tasks = {name: c for name, c in result.checks.items() if name.startswith("tasks-")}
