@@ -19,7 +19,7 @@ from botocore.client import BaseClient
 from tests.campaigns.conditions.table import clauses
 
 PACKAGES: Final = tuple(
-    str(Path("mcp_tasks") / name) + os.sep for name in ("tasks", "notifications")
+    str(Path("mcp_tasks") / name) + os.sep for name in ("tasks", "sessions", "notifications")
 )
 """The packages that write under conditions."""
 ALWAYS: Final = "(attribute_exists(anything) OR attribute_not_exists(anything))"

@@ -18,7 +18,7 @@ class Condition:
     """One clause of one method's write."""
 
     method: str
-    """`module.method`, of mcp_tasks.tasks or mcp_tasks.notifications."""
+    """`module.method`, of mcp_tasks.tasks, mcp_tasks.sessions or mcp_tasks.notifications."""
     clause: str
     race: str
     test: str
@@ -51,6 +51,7 @@ WRITERS: Final = {
     "quotas": {"_remove_ended", "_remove"},
     "conditional_update": {"update_request"},
     "reconcile_index": {"claim", "postpone", "remove", "_update"},
+    "session_table": {"_set"},
     "task_table": {"create"},
     "row_updates": {
         *("report", "store_tool_error", "ask", "answer", "close_ask", "mark_delivered", "_end"),
@@ -59,6 +60,12 @@ WRITERS: Final = {
 """Functions that make a conditional write, or say what one writes, by their module."""
 
 CONDITIONS: Final = (
+    Condition(
+        "session_table._set",
+        "attribute_not_exists(#ended)",
+        "the client ends its session while another of its requests writes",
+        "sessions/test_session_table.py::test_nothing_is_written_to_a_session_that_has_ended",
+    ),
     Condition(
         "idempotency.claim",
         "attribute_not_exists(pk) OR expiresAtMs <= :expired",

@@ -105,8 +105,9 @@ class _Following:
                 return self._end(task)
             now = clock.now_ms()
             if now >= self._ends_at(task, began_at) or (asked and not self.call.channel.streams):
-                return self._pause()
-            self._keep_alive(task, now)
+                return self._pause(task)
+            if self.call.channel.streams:
+                self._keep_alive(task, now)
             clock.sleep(READ_INTERVAL_SECONDS)
 
     def _ends_at(self, task: Task, began_at: int) -> int:
@@ -152,17 +153,19 @@ class _Following:
         return bool(new)
 
     def _keep_alive(self, task: Task, now: int) -> None:
-        """Show that the call goes on: some clients give up a call without progress."""
+        """Show that the call goes on: proxies close an idle stream."""
         if now < self.quiet_since + QUIET_MS:
             return
         self.quiet_since = now
         if self.position.progress_token is not None:
             self._progress(task)
-        elif self.call.channel.streams:
+        else:
             self.call.channel.keep_alive()
 
-    def _pause(self) -> Outcome:
+    def _pause(self, task: Task) -> Outcome:
         if self.call.resumes:
+            if not self.sent:  # some clients give up a call without progress
+                self._progress(task)
             return StreamPaused()
         raise ProtocolError(
             ErrorCode.INTERNAL_ERROR,

@@ -101,9 +101,9 @@ class SessionRevision(Revision):
         outcome = self.methods.call_tool(call)
         if not isinstance(outcome, TaskCreated):
             return outcome
-        token = meta.progress_token(call.params.get("_meta", {}))
+        task, token = outcome.task, meta.progress_token(call.params.get("_meta", {}))
         position = StreamPosition(
-            self.version, call.method, call.request_id, outcome.task.task_id, token
+            self.version, call.method, call.request_id, task.task_id, token, task.revision
         )
         return self._follow(call, position)
 
