@@ -79,7 +79,6 @@ def test_a_task_is_cancelled(fastmcp_2: ForeignClient, endpoint: str) -> None:
     assert observed.statuses == ["cancelled"]
 
 
-@pytest.mark.skip(reason="waits for sessions")
 def test_an_ended_session_is_not_found(fastmcp_2: ForeignClient, endpoint: str) -> None:
     observed = fastmcp_2.play(endpoint, "end_session")
     (ended,) = observed.all("http", method="DELETE")

@@ -16,30 +16,29 @@ from local.gateway import Gateway
 from tests.integration.support.foreign_clients import ForeignClient, Observed
 
 SECONDS: Final = 32
-"""API Gateway ends a response after 29 seconds, and the TypeScript SDK a request after 60."""
-CALLS: Final = {
-    "quiet": {"tool": "linger", "arguments": {"seconds": SECONDS}},
-    "asking": {"tool": "linger", "arguments": {"seconds": SECONDS, "ask": True}},
+"""API Gateway ends a response after 29 seconds."""
+ASKING: Final = {"tool": "linger", "arguments": {"seconds": SECONDS, "ask": True}}
+QUIET: Final = {"tool": "linger", "arguments": {"seconds": SECONDS}}
+SCENARIOS: Final[dict[tuple[str, str], dict[str, Any]]] = {
+    ("python", "call"): ASKING,
+    ("typescript", "call"): ASKING,
+    ("fastmcp", "call"): ASKING,
+    ("typescript", "task_call"): ASKING,
+    ("fastmcp", "task_call"): QUIET,
 }
-SCENARIOS: Final = {
-    "python": [("call", "quiet"), ("call", "asking")],
-    "typescript": [
-        ("call", "quiet"),
-        ("call", "asking"),
-        ("task_call", "quiet"),
-        ("task_call", "asking"),
-    ],
-    "fastmcp": [("call", "quiet"), ("call", "asking"), ("task_call", "quiet")],
-}
-"""By client: how it calls, and what."""
-ALL: Final = [
-    (client, scenario, call, carrier)
-    for client, scenarios in SCENARIOS.items()
-    for scenario, call in scenarios
-    for carrier in ("buffered", "streamed")
-]
+"""By the client and how it calls: what it calls."""
+CARRIERS: Final = ("buffered", "streamed")
 
-Plays = dict[tuple[str, str, str, str], Future[Observed]]
+Play = tuple[str, str, str]
+"""A client, how it calls, and the carrier."""
+Plays = dict[Play, Future[Observed]]
+
+
+def of(scenario: str) -> list[Any]:
+    """The parameters of one scenario's tests."""
+    clients = [client for client, how in SCENARIOS if how == scenario]
+    found = [(client, scenario, carrier) for client in clients for carrier in CARRIERS]
+    return [pytest.param(play, id=f"{play[0]}-{play[2]}") for play in found]
 
 
 @pytest.fixture(scope="module")
@@ -52,51 +51,31 @@ def plays(
 ) -> Iterator[Plays]:
     """All scenarios, which are played at the same time."""
     clients = {"python": python_sdk_1, "typescript": typescript_sdk_1, "fastmcp": fastmcp_2}
-    urls = {"buffered": stack.url, "streamed": gateway.url}
-
-    def play(client: str, scenario: str, call: str, carrier: str) -> Observed:
-        options: dict[str, Any] = CALLS[call]
-        return clients[client].play(urls[carrier], scenario, **options)
-
-    with ThreadPoolExecutor(len(ALL)) as pool:
-        yield {which: pool.submit(play, *which) for which in ALL}
-
-
-def of(scenario: str) -> list[Any]:
-    """The parameters of one scenario's tests."""
-    return [pytest.param(which, id="-".join(which)) for which in ALL if which[1] == scenario]
+    urls = dict(zip(CARRIERS, (stack.url, gateway.url), strict=True))
+    with ThreadPoolExecutor(len(SCENARIOS) * len(CARRIERS)) as pool:
+        yield {
+            (client, how, carrier): pool.submit(clients[client].play, urls[carrier], how, **call)
+            for (client, how), call in SCENARIOS.items()
+            for carrier in CARRIERS
+        }
 
 
-def expect_result(observed: Observed, call: str) -> None:
-    """The one result, and the one question."""
-    name = "Ada" if call == "asking" else "nobody"
-    assert observed.text == f"{SECONDS} seconds with {name}"
-    asked = [event["method"] for event in observed.all("asked")]
-    assert asked == (["elicitation/create"] if call == "asking" else [])
-
-
-@pytest.mark.skip(reason="waits for a call that outlives its connection")
-@pytest.mark.parametrize("which", of("call"))
-def test_one_call_returns_what_takes_longer_than_a_connection(
-    plays: Plays, which: tuple[str, str, str, str]
-) -> None:
-    """The client resumes the stream of its call, and learns of progress once."""
-    *_, call, carrier = which
-    observed = plays[which].result()
-    expect_result(observed, call)
-    if carrier == "buffered":
-        assert observed.resumed
+@pytest.mark.parametrize("play", of("call"))
+def test_one_call_returns_what_takes_longer_than_a_connection(plays: Plays, play: Play) -> None:
+    """Buffered, the client resumes the stream of its call. It is asked once, and told once."""
+    observed = plays[play].result()
+    assert observed.text == f"{SECONDS} seconds with Ada"
+    assert [event["method"] for event in observed.all("asked")] == ["elicitation/create"]
+    assert bool(observed.resumed) == (play[-1] == "buffered")
     progress = [event["progress"] for event in observed.all("progress")]
     assert progress == sorted(set(progress))
     assert len(progress) > SECONDS / 4
 
 
 @pytest.mark.skip(reason="waits for tasks of 2025-11-25")
-@pytest.mark.parametrize("which", of("task_call"))
-def test_a_task_takes_longer_than_a_connection(
-    plays: Plays, which: tuple[str, str, str, str]
-) -> None:
+@pytest.mark.parametrize("play", of("task_call"))
+def test_a_task_takes_longer_than_a_connection(plays: Plays, play: Play) -> None:
     """The TypeScript SDK stays in tasks/result once the task has asked."""
-    *_, call, _ = which
-    observed = plays[which].result()
-    expect_result(observed, call)
+    observed = plays[play].result()
+    name = "Ada" if SCENARIOS[play[:2]] is ASKING else "nobody"
+    assert observed.text == f"{SECONDS} seconds with {name}"

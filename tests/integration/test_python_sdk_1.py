@@ -94,7 +94,6 @@ def test_a_subscribed_resource_tells_that_it_has_changed(
     assert observed.all("unsubscribed")
 
 
-@pytest.mark.skip(reason="waits for sessions")
 def test_an_ended_session_is_not_found(python_sdk_1: ForeignClient, endpoint: str) -> None:
     observed = python_sdk_1.play(endpoint, "end_session")
     (ended,) = observed.all("http", method="DELETE")

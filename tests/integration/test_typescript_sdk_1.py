@@ -52,7 +52,6 @@ def test_questions_reach_the_callbacks_in_the_midst_of_a_call(
     assert told == ["Ada", "Roses are red", "file:///home/ada"]
 
 
-@pytest.mark.skip(reason="waits for a call that outlives its connection")
 def test_a_cancelled_call_stops_its_work(
     typescript_sdk_1: ForeignClient, endpoint: str, stack: LocalStack, aws: Any
 ) -> None:
@@ -116,7 +115,6 @@ def test_a_subscribed_resource_tells_that_it_has_changed(
     assert observed.all("unsubscribed")
 
 
-@pytest.mark.skip(reason="waits for sessions")
 def test_an_ended_session_is_not_found(typescript_sdk_1: ForeignClient, endpoint: str) -> None:
     observed = typescript_sdk_1.play(endpoint, "end_session")
     (ended,) = observed.all("http", method="DELETE")

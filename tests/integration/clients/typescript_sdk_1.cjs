@@ -12,6 +12,11 @@ const options = JSON.parse(text);
 const { tool: name, arguments: args } = options;
 const tell = (event, observed = {}) => console.log(JSON.stringify({ event, ...observed }));
 
+function tellError(error) {
+  if (!(error instanceof types.McpError)) throw error;
+  tell("error", { code: error.code, message: error.message });
+}
+
 async function tellHttp(input, init = {}) {
   const response = await fetch(input, init);
   const lastEventId = new Headers(init.headers).get("last-event-id");
@@ -49,13 +54,15 @@ const updated = new Promise((resolve) => {
   };
 });
 const onprogress = (progress) => tell("progress", progress);
+// The SDK gives a request 60 seconds, whatever the server does; a busy machine takes longer.
+const timeout = 120_000;
 
 const call = async () =>
-  tell("result", { result: await client.callTool({ name, arguments: args }, undefined, { onprogress }) });
+  tell("result", { result: await client.callTool({ name, arguments: args }, undefined, { onprogress, timeout }) });
 
 async function callStream(task) {
   const { tasks } = client.experimental;
-  const messages = tasks.callToolStream({ name, arguments: args }, undefined, { onprogress, task });
+  const messages = tasks.callToolStream({ name, arguments: args }, undefined, { onprogress, timeout, task });
   for await (const { type, task, result, error } of messages) {
     if (type === "result") tell("result", { result });
     else if (type === "error") throw error;
@@ -87,7 +94,9 @@ const scenarios = {
   async cancel_call() {
     const abort = new AbortController();
     const stop = (progress) => (tell("progress", progress), abort.abort("enough"));
-    await client.callTool({ name, arguments: args }, undefined, { onprogress: stop, signal: abort.signal });
+    const options = { onprogress: stop, signal: abort.signal };
+    await client.callTool({ name, arguments: args }, undefined, options).catch(tellError);
+    await client.ping(); // so that the notification is out before the connection is closed
   },
   // With a `tool`, that is what changes the resource.
   async subscribe_resource() {
@@ -109,12 +118,7 @@ async function main() {
   const capabilities = client.getServerCapabilities();
   const { protocolVersion, sessionId = null } = transport;
   tell("initialized", { protocolVersion, capabilities, sessionId });
-  try {
-    await scenarios[scenario]();
-  } catch (error) {
-    if (!(error instanceof types.McpError)) throw error;
-    tell("error", { code: error.code, message: error.message });
-  }
+  await scenarios[scenario]().catch(tellError);
   await client.close();
   tell("ended");
 }

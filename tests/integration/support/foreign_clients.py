@@ -22,7 +22,7 @@ from local.environment import STATE, node_packages, python_packages, tool_enviro
 
 HERE: Final = Path(__file__).parents[1] / "clients"
 FOLDER: Final = STATE / "clients"
-SCENARIO_SECONDS: Final = 90.0
+SCENARIO_SECONDS: Final = 120.0
 """After this time, a scenario counts as hanging."""
 
 Event = dict[str, Any]
