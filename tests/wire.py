@@ -81,6 +81,13 @@ NOTIFICATIONS: Final[Mapping[str, str]] = {
 }
 """Method -> the definition of the notifications that a request's own stream may carry."""
 
+REQUESTS: Final[Mapping[str, str]] = {
+    "elicitation/create": "ElicitRequest",
+    "sampling/createMessage": "CreateMessageRequest",
+    "roots/list": "ListRootsRequest",
+}
+"""Method -> the definition of a request from the server, in the revisions with sessions."""
+
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 CHANGED: Final = "notifications/tasks"
 SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
@@ -162,6 +169,16 @@ def check_notification(message: dict[str, Any], revision: str = MODERN) -> None:
     if method not in NOTIFICATIONS:
         raise InvalidMessage(f"{method}: does not belong on a request's own stream")
     _validate(method, SCHEMA_OF[revision], NOTIFICATIONS[method], message)
+
+
+def check_request(message: dict[str, Any], revision: str) -> None:
+    """Check a request from the server. Raises InvalidMessage."""
+    method = str(message.get("method"))
+    _json(method, message)
+    _members(method, message, {"jsonrpc", "id", "method", "params"})
+    if method not in REQUESTS:
+        raise InvalidMessage(f"{method}: no request that servers send")
+    _validate(method, SCHEMA_OF[revision], REQUESTS[method], message)
 
 
 def check_notifications(messages: Iterable[dict[str, Any]], revision: str = MODERN) -> None:

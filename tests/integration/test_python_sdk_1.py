@@ -36,7 +36,6 @@ def test_an_error_of_a_tool_is_a_result(python_sdk_1: ForeignClient, endpoint: s
     assert observed.text == "Refused: too late"
 
 
-@pytest.mark.skip(reason="waits for questions in the midst of a call")
 def test_questions_reach_the_callbacks_in_the_midst_of_a_call(
     python_sdk_1: ForeignClient, endpoint: str
 ) -> None:

@@ -49,8 +49,8 @@ QUIET_MS: Final = 15_000
 MAX_ERROR_RESPONSES: Final = 2
 """How often an error is sent as a response. One client resumes a stream that has ended so."""
 
-WriteRequest = Callable[[Question], Mapping[str, Any]]
-"""A question as the method and params of a request from the server, in a revision's shape."""
+WriteRequest = Callable[[Question, str], Mapping[str, Any]]
+"""From a question and the id of its request to the request's method and params."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +142,10 @@ class _Following:
         asks = [ask for ask in task.asks.values() if ask.outstanding]
         new = [ask for ask in asks if ask.id not in self.position.asked]
         requests = [
-            {"jsonrpc": "2.0", "id": f"{task.task_id}.{key}", **self.write_request(question)}
+            {"jsonrpc": "2.0", "id": request_id, **self.write_request(question, request_id)}
             for ask in new
             for key, question in ask.outstanding.items()
+            for request_id in (f"{task.task_id}.{key}",)
         ]
         for n, request in enumerate(requests, 1):
             if n == len(requests):  # a client that has lost one of them is sent all again

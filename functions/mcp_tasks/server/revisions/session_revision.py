@@ -92,7 +92,7 @@ class SessionRevision(Revision):
             return False
         return state.resumes or self.clients_resume
 
-    def question_request(self, question: Question) -> dict[str, Any]:
+    def question_request(self, question: Question, request_id: str) -> dict[str, Any]:
         """A question as a request from the server: its method and params."""
         return input_request(question)
 

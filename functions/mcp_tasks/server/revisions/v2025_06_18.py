@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ...registry.catalogue import Entry, ToolEntry
-from ...tasks.questions import Kind
+from ...tasks.questions import FormQuestion, Kind, Question
 from .handshake import HandshakeRevision
 from .structured_content import object_content_only, object_schema_only, without
 
@@ -15,6 +15,13 @@ class Revision20250618(HandshakeRevision):
 
     version: ClassVar[str] = "2025-06-18"
     kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.FORM, Kind.SAMPLING, Kind.ROOTS})
+
+    def question_request(self, question: Question, request_id: str) -> dict[str, Any]:
+        """A form is the only kind of elicitation, and has no `mode`."""
+        request = super().question_request(question, request_id)
+        if isinstance(question, FormQuestion):
+            request["params"] = without(request["params"], "mode")
+        return request
 
     def tool_definition(self, entry: ToolEntry) -> dict[str, Any]:
         """Without icons, and without an output schema of anything but an object."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ...protocol.errors import ErrorCode
 from ...registry.catalogue import Entry, ToolEntry
-from ...tasks.questions import Kind
+from ...tasks.questions import Kind, Question, UrlQuestion
 from .handshake import HandshakeRevision
 from .structured_content import object_content_only, object_schema_only
 
@@ -21,6 +21,13 @@ class Revision20251125(HandshakeRevision):
     version: ClassVar[str] = "2025-11-25"
     clients_resume: ClassVar[bool] = True
     kinds: ClassVar[frozenset[Kind]] = frozenset(Kind)
+
+    def question_request(self, question: Question, request_id: str) -> dict[str, Any]:
+        """A page to visit has an id (elicitation.mdx, "URL Mode Elicitation Requests")."""
+        request = super().question_request(question, request_id)
+        if isinstance(question, UrlQuestion):
+            request["params"]["elicitationId"] = request_id
+        return request
 
     def tool_definition(self, entry: ToolEntry) -> dict[str, Any]:
         """A tool that needs a task says so (tasks.mdx, "Tool-Level Negotiation")."""

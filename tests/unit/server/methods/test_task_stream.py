@@ -18,12 +18,22 @@ from mcp_tasks.server.methods.task_stream import (
     TaskStream,
 )
 from mcp_tasks.server.stream_position import LIFETIME_MS
-from mcp_tasks.tasks.questions import FormQuestion, Question, RootsQuestion, open_ask
+from mcp_tasks.tasks.questions import (
+    FormQuestion,
+    Kind,
+    Question,
+    RootsQuestion,
+    SamplingQuestion,
+    UrlQuestion,
+    open_ask,
+)
 from mcp_tasks.tasks.state import Status
+from tests import wire
 from tests.unit.support.aws import SESSIONS, TABLE
 from tests.unit.support.in_session import Reply, SessionClient
 from tests.unit.support.listening import Streamed, Time
 from tests.unit.support.stack import Stack, buffered
+from tests.unit.support.whole import HANDSHAKE
 
 INVALID_REQUEST, INVALID_PARAMS = -32600, -32602
 ALICE: Final = "arn:aws:iam::111122223333:user/alice"
@@ -385,3 +395,39 @@ def test_a_connection_counts_in_its_callers_quota_of_calls(stack: Stack, time: T
     time.meanwhile = [lambda: refused.append(client.resume(event_id))]
     assert client.resume(event_id).status == 200
     assert refused[0].status == 429
+
+
+# The shape of questions
+
+
+@pytest.mark.parametrize("version", HANDSHAKE)
+def test_a_question_is_a_request_of_its_revision(stack: Stack, time: Time, version: str) -> None:
+    questions: dict[str, Question] = {
+        "form": FormQuestion("Who?", FORM),
+        "url": UrlQuestion("Sign", "https://example.com/sign"),
+        "model": SamplingQuestion({"messages": [MESSAGE], "maxTokens": 9}),
+        "roots": RootsQuestion(),
+    }
+    stack.way = Streamed(time, remaining_ms=200_000)
+    client = SessionClient(stack, version)
+    kinds = {Kind.FORM, Kind.URL, Kind.SAMPLING, Kind.ROOTS} & KINDS[version]
+    asked = {name: q for name, q in questions.items() if q.kind in kinds}
+    time.meanwhile = [asks(stack, time, asked), completes(stack, time)]
+    requests = client.call("wait").messages[:-1]
+    assert len(requests) == len(asked)
+    for request in requests:
+        wire.check_request(request, version)
+    params = [r["params"] for r in requests if r["method"] == "elicitation/create"]
+    assert [p.get("mode") for p in params] == MODES[version]
+    assert ["elicitationId" in p for p in params if p.get("mode") == "url"] == [True] * (
+        version == "2025-11-25"
+    )
+
+
+MESSAGE: Final = {"role": "user", "content": {"type": "text", "text": "A poem"}}
+KINDS: Final = {
+    "2025-11-25": frozenset(Kind),
+    "2025-06-18": frozenset({Kind.FORM, Kind.SAMPLING, Kind.ROOTS}),
+    "2025-03-26": frozenset({Kind.SAMPLING, Kind.ROOTS}),
+}
+MODES: Final = {"2025-11-25": ["form", "url"], "2025-06-18": [None], "2025-03-26": []}
