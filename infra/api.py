@@ -128,6 +128,8 @@ def _allow_storing(function: lambda_.Function, props: ApiProps) -> None:
         "dynamodb:BatchGetItem",
         "dynamodb:UpdateItem",
     )
+    if props.settings.auth != "none":  # without callers' names, no client may list tasks
+        props.tables.tasks.allow_listing(function)
     props.tables.mailboxes.grant(function, *MAILBOX_ACTIONS)
     props.tables.callers.grant(function, *CALLER_ACTIONS)
     props.tables.sessions.grant(function, *SESSION_ACTIONS)

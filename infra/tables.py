@@ -1,4 +1,4 @@
-"""The stack's DynamoDB tables: tasks (with a stream and an index), mailboxes, callers, sessions."""
+"""The stack's DynamoDB tables: tasks (with a stream and indexes), mailboxes, callers, sessions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from mcp_tasks.tasks.reconcile_schedule import INDEX
+from mcp_tasks.tasks.reconcile_schedule import INDEX as RECONCILE_SCHEDULE
 from mcp_tasks.tasks.row_updates import WORKER_ATTRIBUTES
+from mcp_tasks.tasks.task_list import CREATED_AT, PRINCIPAL_KEY
+from mcp_tasks.tasks.task_list import INDEX as BY_PRINCIPAL
 
 from .cdk_nag_findings import acknowledge
 from .encryption import Encryption
@@ -61,10 +63,11 @@ class Table(Construct):
 
 
 class TasksTable(Table):
-    """One row per task, with point-in-time recovery, a stream of changes and a sparse index.
+    """One row per task, with point-in-time recovery, a stream of changes and two indexes of keys.
 
-    The index is the reconcile schedule (`mcp_tasks.tasks.reconcile_schedule`). It holds the keys of
-    the tasks that still have to be reconciled; terminal tasks are not in it.
+    The reconcile schedule (`mcp_tasks.tasks.reconcile_schedule`) is sparse: it has the tasks that
+    still have to be reconciled. The other one has each caller's tasks, for `tasks/list`
+    (`mcp_tasks.tasks.task_list`).
     """
 
     def __init__(self, scope: Construct, construct_id: str, encryption: Encryption) -> None:
@@ -77,16 +80,27 @@ class TasksTable(Table):
             # Both images: `publish` compares them, and leaves out writes that clients cannot see.
             stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
         )
+        self._add_index(RECONCILE_SCHEDULE, "reconcileShard", "reconcileAt")
+        self._add_index(BY_PRINCIPAL, PRINCIPAL_KEY, CREATED_AT)
+
+    def _add_index(self, name: str, partition_key: str, sort_key: str) -> None:
         self.table.add_global_secondary_index(
-            index_name=INDEX,
-            partition_key=dynamodb.Attribute(name="reconcileShard", type=STRING),
-            sort_key=dynamodb.Attribute(name="reconcileAt", type=NUMBER),
+            index_name=name,
+            partition_key=dynamodb.Attribute(name=partition_key, type=STRING),
+            sort_key=dynamodb.Attribute(name=sort_key, type=NUMBER),
             projection_type=dynamodb.ProjectionType.KEYS_ONLY,
         )
 
     def allow_query_of_reconcile_schedule(self, grantee: iam.IGrantable) -> None:
         """Allow to query which tasks have to be reconciled."""
-        self._allow(grantee, ["dynamodb:Query"], f"{self.table.table_arn}/index/{INDEX}")
+        self._allow_query(grantee, RECONCILE_SCHEDULE)
+
+    def allow_listing(self, grantee: iam.IGrantable) -> None:
+        """Allow to query which tasks a caller has."""
+        self._allow_query(grantee, BY_PRINCIPAL)
+
+    def _allow_query(self, grantee: iam.IGrantable, index: str) -> None:
+        self._allow(grantee, ["dynamodb:Query"], f"{self.table.table_arn}/index/{index}")
 
     def allow_reports(self, worker: iam.IGrantable) -> None:
         """Allow a worker to write what a step reports into rows, and nothing else.

@@ -55,6 +55,10 @@ MODERN_RESULTS: Final = {
 
 HANDSHAKE_RESULTS: Final = {
     **CORE_RESULTS,
+    "tasks/get": "GetTaskResult",
+    "tasks/result": "GetTaskPayloadResult",
+    "tasks/list": "ListTasksResult",
+    "tasks/cancel": "CancelTaskResult",
     "initialize": "InitializeResult",
     "ping": "EmptyResult",
     "logging/setLevel": "EmptyResult",
@@ -169,6 +173,11 @@ def check_notification(message: dict[str, Any], revision: str = MODERN) -> None:
     if method not in NOTIFICATIONS:
         raise InvalidMessage(f"{method}: does not belong on a request's own stream")
     _validate(method, SCHEMA_OF[revision], NOTIFICATIONS[method], message)
+
+
+def check_definition(file: str, definition: str, value: Any) -> None:
+    """Check a value by one definition of a schema. Raises InvalidMessage."""
+    _validate(definition, file, definition, value)
 
 
 def check_request(message: dict[str, Any], revision: str) -> None:

@@ -29,6 +29,7 @@ from .server_identity import ServerIdentity
 from .sessions.session_table import SessionTable
 from .tasks.idempotency import IdempotencyKeys
 from .tasks.quotas import CallerQuotas
+from .tasks.task_list import TaskList
 from .tasks.task_table import TaskTable
 from .workflows.executions import Executions
 from .workflows.reconcile import Reconciler
@@ -63,6 +64,11 @@ class Deployment:
     def task_table(self) -> TaskTable:
         """The tasks table."""
         return TaskTable(self._dynamodb, self._environment[names.TASKS_TABLE])
+
+    @cached_property
+    def task_list(self) -> TaskList:
+        """Which tasks callers have."""
+        return TaskList(self._dynamodb, self._environment[names.TASKS_TABLE])
 
     @cached_property
     def mailboxes(self) -> Mailboxes:

@@ -52,6 +52,10 @@ class Call:
     """The session that the request belongs to, in a revision that has sessions."""
     resumes: bool = False
     """Whether the client reconnects to an event stream that ends before the response."""
+    ttl_ms: int | None = None
+    """How long the client wants a task to be kept, where it may say so."""
+    client_context: Mapping[str, Any] = field(default_factory=dict)
+    """What is kept with a task of this call (`Task.client_context`)."""
     task_id: str | None = None
     """The id that the call's task will have, where it follows from what the client has chosen."""
 

@@ -21,6 +21,7 @@ from .methods.task_creation import TaskCreation
 from .methods.task_operations import TaskOperations
 from .methods.task_stream import TaskStream
 from .methods.tasks import TaskMethods
+from .methods.tasks_2025_11_25 import Tasks20251125
 from .methods.tools import ToolCalls
 from .scopes import ScopeCheck
 from .sealed import DerivedIds, Seal
@@ -116,6 +117,13 @@ def _session_methods(
         DerivedIds(secret, deployment.cell),
         operations,
         TaskStream(operations, result_links, event_ids, call_quota),
+        Tasks20251125(
+            operations,
+            PollRateLimit(deployment.limits.polls_per_second),
+            deployment.task_list,
+            Seal(secret, "cursor", deployment.cell),
+            can_list=deployment.auth != "none",
+        ),
     )
 
 

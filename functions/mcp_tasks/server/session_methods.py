@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from .methods.task_operations import TaskOperations
 from .methods.task_stream import TaskStream
+from .methods.tasks_2025_11_25 import Tasks20251125
 from .sealed import DerivedIds
 from .sessions import Sessions
 from .stream_position import EventIds
@@ -20,3 +21,4 @@ class SessionMethods:
     task_ids: DerivedIds
     operations: TaskOperations
     task_stream: TaskStream
+    tasks: Tasks20251125

@@ -16,8 +16,13 @@ from typing import Any
 
 def caller_key(kind: str, *parts: str) -> dict[str, Any]:
     """The primary key of an item, in DynamoDB's notation."""
-    digest = hashlib.sha256()
+    return {"pk": {"S": f"{kind}#{digest(*parts)}"}}
+
+
+def digest(*parts: str) -> str:
+    """A hash of texts, in hexadecimal digits."""
+    found = hashlib.sha256()
     for part in parts:
         text = part.encode()
-        digest.update(b"%d:%b" % (len(text), text))
-    return {"pk": {"S": f"{kind}#{digest.hexdigest()}"}}
+        found.update(b"%d:%b" % (len(text), text))
+    return found.hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -70,6 +71,8 @@ class Task:
     answer. Then a caller's quota need not count a task that ended while it waited."""
     scopes: tuple[str, ...] = ()
     """The scopes that the tool needed when the task was created."""
+    client_context: Mapping[str, Any] = field(default_factory=dict)
+    """What the server keeps of the client that created the task. Only `server` interprets it."""
 
     @property
     def expires_at(self) -> int:

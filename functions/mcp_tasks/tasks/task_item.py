@@ -21,6 +21,7 @@ from .questions import Ask, Kind, question
 from .reconcile_schedule import FIRST_RECONCILE_MS, UNKNOWN_SILENCE_MS, shard_of
 from .state import Status
 from .task import Task
+from .task_list import PRINCIPAL_KEY, principal_key
 
 SCHEMA_VERSION: Final = 4
 READABLE: Final = frozenset({SCHEMA_VERSION - 1, SCHEMA_VERSION, SCHEMA_VERSION + 1})
@@ -60,7 +61,9 @@ def item_of(task: Task) -> dict[str, Any]:
         "reconcileAt": task.created_at + FIRST_RECONCILE_MS,
         "silenceMs": task.silence_ms,
         "sequential": task.sequential,
+        PRINCIPAL_KEY: principal_key(task.principal),
         **({"scopes": dict.fromkeys(task.scopes, True)} if task.scopes else {}),
+        **({"clientContext": json.dumps(task.client_context)} if task.client_context else {}),
     }
     return {name: to_attribute(value) for name, value in row.items()}
 
@@ -99,6 +102,7 @@ def task_of(item: Mapping[str, Any]) -> Task:
         silence_ms=row.get("silenceMs", UNKNOWN_SILENCE_MS),
         sequential=row.get("sequential", False),
         scopes=tuple(sorted(row.get("scopes", ()))),
+        client_context=_json(row.get("clientContext")) or {},
     )
 
 

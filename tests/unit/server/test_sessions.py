@@ -141,7 +141,8 @@ def test_a_client_that_names_no_revision_is_served_by_its_sessions(
     client = SessionClient(stack, version)
     reply = client.request("tools/list", headers={"MCP-Protocol-Version": None})
     tools = {tool["name"]: tool for tool in reply.result["tools"]}
-    assert ("execution" in tools.get("wait", {})) is (version == "2025-11-25")
+    assert tools
+    assert ("icons" in reply.result["tools"][0]) is False
 
 
 def test_get_and_delete_without_a_session_are_not_allowed(stack: Stack) -> None:

@@ -171,16 +171,22 @@ def create_table() -> str:
             {"AttributeName": "taskId", "AttributeType": "S"},
             {"AttributeName": "reconcileShard", "AttributeType": "S"},
             {"AttributeName": "reconcileAt", "AttributeType": "N"},
+            {"AttributeName": "principalKey", "AttributeType": "S"},
+            {"AttributeName": "createdAt", "AttributeType": "N"},
         ],
         GlobalSecondaryIndexes=[
             {
-                "IndexName": "reconcile",
+                "IndexName": name,
                 "KeySchema": [
-                    {"AttributeName": "reconcileShard", "KeyType": "HASH"},
-                    {"AttributeName": "reconcileAt", "KeyType": "RANGE"},
+                    {"AttributeName": partition, "KeyType": "HASH"},
+                    {"AttributeName": sort, "KeyType": "RANGE"},
                 ],
                 "Projection": {"ProjectionType": "KEYS_ONLY"},
             }
+            for name, partition, sort in (
+                ("reconcile", "reconcileShard", "reconcileAt"),
+                ("byPrincipal", "principalKey", "createdAt"),
+            )
         ],
         BillingMode="PAY_PER_REQUEST",
         StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},

@@ -145,7 +145,7 @@ def test_a_version_only_adds_to_the_one_before() -> None:
     """Functions of version 3 read what this one writes, while one replaces the other."""
     item = item_of(a_task())
     assert item.keys() - before.WORKING.keys() == {
-        *("reconcileAt", "reconcileShard", "silenceMs", "sequential"),
+        *("reconcileAt", "reconcileShard", "silenceMs", "sequential", "principalKey"),
     }
     same = before.WORKING.keys() - {"schemaVersion", "expiresAt"}
     assert {name: item[name] for name in same} == {name: before.WORKING[name] for name in same}

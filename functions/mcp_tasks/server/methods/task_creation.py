@@ -73,7 +73,7 @@ class TaskCreation:
             status=Status.WORKING,
             created_at=now,
             last_updated_at=now,
-            ttl_ms=entry.ttl_ms,
+            ttl_ms=min(entry.ttl_ms, call.ttl_ms or entry.ttl_ms),
             poll_interval_ms=entry.poll_interval_ms,
             state_machine_arn=self.state_machine_arn(entry),
             accepts=call.client_can,
@@ -81,6 +81,7 @@ class TaskCreation:
             scopes=entry.scopes,
             silence_ms=entry.timeout_ms + SILENCE_MARGIN_MS,
             sequential=entry.sequential,
+            client_context=call.client_context,
         )
 
     def create(self, task: Task, entry: ToolEntry) -> None:

@@ -90,16 +90,17 @@ class TaskOperations:
                     logger.warning("No execution waits for the answers", task_id=task_id)
                 self.task_table.mark_delivered(task_id, ask.id, now_ms())
 
-    def cancel(self, call: Call, task_id: str) -> Task:
+    def cancel(self, call: Call, task_id: str) -> tuple[Task, bool]:
         """Cancel a task: the row first, then the execution, best effort.
 
-        Returns the task as it is then, which may have ended before. Raises ProtocolError.
+        Returns the task as it is then, and whether this cancelled it: it may have ended before.
+        Raises ProtocolError.
         """
         now = now_ms()
         task = self.access.read(call, task_id, now, "cancel")
         if task.status.terminal:
             self._stop_again(task, now)
-            return task
+            return task, False
         try:
             task = self.task_table.cancel(task_id, now, call.principal)
             audit("cancel", task_id, call.principal)
@@ -108,9 +109,9 @@ class TaskOperations:
         except TaskEnded as ended:
             # Another end came first; or this very write, whose answer was lost.
             self._stop_again(ended.task, now)
-            return ended.task
+            return ended.task, False
         self._stop(task)
-        return task
+        return task, True
 
     def cancel_if_there(self, call: Call, task_id: str) -> None:
         """Cancel the task with an id that follows from a request id. There may be none."""

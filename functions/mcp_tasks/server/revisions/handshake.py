@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from ...protocol.errors import HTTP_STATUS, ErrorCode, ProtocolError, invalid_params
 from ...protocol.jsonrpc import malformed
@@ -27,8 +27,10 @@ from ..call import (
     MissingTasksExtension,
     Outcome,
     ResourceNotFound,
+    TaskCreated,
 )
 from ..methods.lists import list_methods
+from ..methods.task_wire_2025_11_25 import create_task_result
 from .session_revision import SessionRevision, shaped
 
 RESOURCE_NOT_FOUND: Final = -32002
@@ -44,24 +46,27 @@ class HandshakeRevision(SessionRevision):
 
     def build_method_table(self) -> MethodTable:
         """The methods of all three revisions."""
-        catalogue = self.methods.catalogue
-        tools = [entry for entry in catalogue.tools.values() if self.lists_tool(entry)]
+        catalogue, in_sessions = self.methods.catalogue, self.methods.in_sessions
         return {
             "initialize": self._initialize(),
             "ping": lambda call: Complete({}),
             "logging/setLevel": self._set_level,
             **list_methods(
                 catalogue,
-                tools,
+                catalogue.tools.values(),
                 self.tool_definition,
                 self.resource_definition,
                 self.prompt_definition,
             ),
-            "tools/call": shaped(self.call_tool, self.tool_result),
+            "tools/call": self.call_tool,
             "resources/read": self.methods.read_resource,
             "prompts/get": shaped(self.methods.get_prompt, self.prompt_result),
             "completion/complete": self.methods.complete_argument,
+            **(in_sessions.tasks.table(self.version, self.follow) if in_sessions else {}),
         }
+
+    declares_tasks: ClassVar[bool] = False
+    """Whether the server declares tasks: clients that send `params.task` look for it."""
 
     # The shapes in which the three revisions differ.
 
@@ -85,18 +90,16 @@ class HandshakeRevision(SessionRevision):
         """`serverInfo`."""
         return dict(self.methods.identity.implementation)
 
-    def lists_tool(self, entry: ToolEntry) -> bool:
-        """Whether `tools/list` shows a tool. One that needs a task could not be called."""
-        return entry.task_support != "required"
-
     def task_required_code(self) -> ErrorCode:
-        """The error code for a tool that runs only as a task: that of an unknown tool."""
-        return ErrorCode.INVALID_PARAMS
+        """The error code for a tool that runs only as a task."""
+        return ErrorCode.INVALID_REQUEST
 
     # What is the same in all three.
 
     def write_result(self, outcome: Outcome) -> dict[str, Any]:
-        """The bare result. Questions and tasks are no results in these revisions."""
+        """The bare result. Questions are no results in these revisions."""
+        if isinstance(outcome, TaskCreated):
+            return create_task_result(outcome.task)
         if isinstance(outcome, InputNeeded):
             raise self._cannot_ask()
         if not isinstance(outcome, Complete):
@@ -110,7 +113,7 @@ class HandshakeRevision(SessionRevision):
         limit.
         """
         if isinstance(error, MissingTasksExtension):
-            message = f"{error.message}; 2026-07-28 has tasks"
+            message = f"{error.message}; send params.task, or a client that resumes streams"
             return _error(self.task_required_code(), message)
         if isinstance(error, ResourceNotFound):
             return _error(RESOURCE_NOT_FOUND, error.message, error.data)
@@ -121,6 +124,14 @@ class HandshakeRevision(SessionRevision):
             return _error(error.code, error.message, error.data)
         return error
 
+    def _tasks_capability(self) -> dict[str, Any]:
+        """`capabilities.tasks`, where there is a tool that can run as a task."""
+        catalogue, in_sessions = self.methods.catalogue, self.methods.in_sessions
+        supported = any(e.task_support != "forbidden" for e in catalogue.tools.values())
+        if not (self.declares_tasks and supported and in_sessions):
+            return {}
+        return {"tasks": in_sessions.tasks.capability()}
+
     def _cannot_ask(self) -> ProtocolError:
         message = f"The server has to ask the client a question, and cannot in {self.version}"
         return _error(ErrorCode.INVALID_REQUEST, f"{message}; 2026-07-28 has questions")
@@ -129,7 +140,7 @@ class HandshakeRevision(SessionRevision):
         """`initialize` (lifecycle.mdx, "Initialization")."""
         result = {
             "protocolVersion": self.version,
-            "capabilities": self.methods.capabilities(),
+            "capabilities": {**self.methods.capabilities(), **self._tasks_capability()},
             "serverInfo": self.server_info(),
             **self.methods.identity.hint,
         }
@@ -160,3 +171,12 @@ class HandshakeRevision(SessionRevision):
 
 def _error(code: int, message: str, data: Mapping[str, Any] | None = None) -> ProtocolError:
     return ProtocolError(code, message, data, status=HTTPStatus.OK)
+
+
+def execution(entry: ToolEntry) -> dict[str, Any]:
+    """`execution.taskSupport` (2025-11-25 tools.mdx, "Tool").
+
+    No tool says "required": a call without `params.task` is answered with the task's result. One
+    SDK refuses to send such a call for a tool that does.
+    """
+    return {} if entry.task_support == "forbidden" else {"execution": {"taskSupport": "optional"}}

@@ -23,6 +23,8 @@ from ...tasks.questions import Kind, Question
 from ..call import Call, Complete, Method, Outcome, TaskCreated
 from ..caller import Caller
 from ..methods.input_requests import input_request
+from ..methods.task_wire_2025_11_25 import with_related_task
+from ..methods.tasks_2025_11_25 import requested_ttl_ms
 from ..request_notifications import RequestNotifications
 from ..response_channel import ResponseChannel
 from ..session_methods import SessionMethods
@@ -65,6 +67,10 @@ class SessionRevision(Revision):
             raise invalid_params("params._meta must be an object")
         token, state = meta.progress_token(about), SessionState()
         session, methods = caller.session, self.methods.in_sessions
+        augmented = request.method == "tools/call" and "task" in request.params
+        ttl_ms = None
+        if augmented and methods:
+            ttl_ms = requested_ttl_ms(request.params, self.methods.catalogue)
         if session and methods and request.method not in READ_NOTHING:
             state = methods.sessions.state(session)
         resumes = self._resumes(session, state)
@@ -79,10 +85,12 @@ class SessionRevision(Revision):
             client_can=self.kinds & session.client_can if session else frozenset(),
             trace=trace_context(about),
             session=session,
+            declares_tasks=augmented and methods is not None,
+            ttl_ms=ttl_ms,
             waits=(resumes or channel.streams) and session is not None,
             resumes=resumes,
             task_id=methods.task_ids.task_id("request", session.key, json.dumps(request.id))
-            if methods and session and request.method == "tools/call"
+            if methods and session and request.method == "tools/call" and not augmented
             else None,
         )
 
@@ -97,27 +105,46 @@ class SessionRevision(Revision):
         return input_request(question)
 
     def call_tool(self, call: Call) -> Outcome:
-        """`tools/call`. A task that it becomes is followed until its result has come."""
+        """`tools/call`. A task that the client has not asked for is followed until its end."""
         outcome = self.methods.call_tool(call)
-        if not isinstance(outcome, TaskCreated):
+        if isinstance(outcome, Complete):
+            return replace(outcome, result=self.tool_result(outcome.result))
+        if call.declares_tasks or not isinstance(outcome, TaskCreated):
             return outcome
         task, token = outcome.task, meta.progress_token(call.params.get("_meta", {}))
         position = StreamPosition(
             self.version, call.method, call.request_id, task.task_id, token, task.revision
         )
-        return self._follow(call, position)
+        return self.follow(call, position)
 
     def resumed(
         self, position: StreamPosition, headers: Headers, caller: Caller, channel: ResponseChannel
     ) -> Answer:
-        """Go on with the event stream of an earlier `tools/call`."""
+        """Go on with the event stream of an earlier `tools/call` or `tasks/result`."""
         self._remember_that_client_resumes(caller.session)
         call = self._bare_call(position.method, caller, channel)
         call = replace(call, request_id=position.request_id, waits=True, resumes=True)
-        return self.written(shaped(lambda c: self._follow(c, position), self.tool_result)(call))
+        return self.written(self.follow(call, position))
 
-    def _follow(self, call: Call, position: StreamPosition) -> Outcome:
-        return self._in_sessions.task_stream.follow(call, position, self.question_request)
+    def follow(self, call: Call, position: StreamPosition) -> Outcome:
+        """Send what comes after a position, and return the tool's result at the task's end.
+
+        The messages of `tasks/result` name the task. A client that has asked for none does not see
+        it.
+        """
+        task_id = position.task_id if position.method == "tasks/result" else None
+
+        def request_for(question: Question, request_id: str) -> dict[str, Any]:
+            request = self.question_request(question, request_id)
+            if task_id is None:
+                return request
+            return {**request, "params": with_related_task(request.get("params", {}), task_id)}
+
+        outcome = self._in_sessions.task_stream.follow(call, position, request_for)
+        if not isinstance(outcome, Complete):
+            return outcome
+        result = self.tool_result(outcome.result)
+        return Complete(with_related_task(result, task_id) if task_id else result)
 
     def _remember_that_client_resumes(self, session: Session | None) -> None:
         if session is None:

@@ -1,7 +1,5 @@
-"""2025-11-25: the last revision with a handshake; icons, and a first design of tasks.
-
-The server does not declare this revision's own tasks (basic/utilities/tasks.mdx), so its clients do
-not ask for any. They would be written here, over the same core.
+"""2025-11-25: the last revision with a handshake; icons, and a first design of tasks
+(`methods/tasks_2025_11_25.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from typing import Any, ClassVar
 from ...protocol.errors import ErrorCode
 from ...registry.catalogue import Entry, ToolEntry
 from ...tasks.questions import Kind, Question, UrlQuestion
-from .handshake import HandshakeRevision
+from .handshake import HandshakeRevision, execution
 from .structured_content import object_content_only, object_schema_only
 
 
@@ -19,6 +17,7 @@ class Revision20251125(HandshakeRevision):
     """The revision of 2025-11-25."""
 
     version: ClassVar[str] = "2025-11-25"
+    declares_tasks: ClassVar[bool] = True
     clients_resume: ClassVar[bool] = True
     kinds: ClassVar[frozenset[Kind]] = frozenset(Kind)
 
@@ -30,11 +29,8 @@ class Revision20251125(HandshakeRevision):
         return request
 
     def tool_definition(self, entry: ToolEntry) -> dict[str, Any]:
-        """A tool that needs a task says so (tasks.mdx, "Tool-Level Negotiation")."""
-        definition = object_schema_only(entry.definition)
-        if entry.task_support == "required":
-            definition["execution"] = {"taskSupport": "required"}
-        return definition
+        """A tool that can run as a task says so (tasks.mdx, "Tool-Level Negotiation")."""
+        return {**object_schema_only(entry.definition), **execution(entry)}
 
     def tool_result(self, result: dict[str, Any]) -> dict[str, Any]:
         """Structured content is an object (tools.mdx, "Structured Content"); the rest is text."""
@@ -47,10 +43,6 @@ class Revision20251125(HandshakeRevision):
     def prompt_definition(self, entry: Entry) -> dict[str, Any]:
         """As it was declared."""
         return entry.definition
-
-    def lists_tool(self, entry: ToolEntry) -> bool:
-        """All tools: a definition can say that the tool needs a task."""
-        return True
 
     def task_required_code(self) -> ErrorCode:
         """-32601 (tasks.mdx, "Tool-Level Negotiation")."""

@@ -35,7 +35,7 @@ from tests.unit.support.listening import Streamed, Time
 from tests.unit.support.stack import Stack, buffered
 from tests.unit.support.whole import HANDSHAKE
 
-INVALID_REQUEST, INVALID_PARAMS = -32600, -32602
+INVALID_REQUEST: Final = -32600
 ALICE: Final = "arn:aws:iam::111122223333:user/alice"
 MALLORY: Final = "arn:aws:iam::111122223333:user/mallory"
 FORM: Final[dict[str, Any]] = {"type": "object", "properties": {"name": {"type": "string"}}}
@@ -147,7 +147,7 @@ def test_a_client_that_may_not_resume_gets_no_stream_that_ends_too_early(
 ) -> None:
     reply = SessionClient(stack, version).call("wait")
     assert not stack.rows
-    assert reply.code == INVALID_PARAMS
+    assert reply.code == INVALID_REQUEST
 
 
 @pytest.mark.parametrize("name", ["Visual Studio Code", "Visual Studio Code - Insiders"])

@@ -152,6 +152,7 @@ def test_initialize_agrees_on_a_version_that_both_speak(server: Stack, revision:
             "resources": {},
             "prompts": {},
             "completions": {},
+            **({} if revision == "2025-03-26" else {"tasks": TASKS_CAPABILITY}),
         },
         "serverInfo": {
             "name": "unit",
@@ -184,7 +185,7 @@ def test_only_what_there_is_is_declared(aws: Calls, offered: list[str], declared
         initialize(server, "2025-11-25").result["capabilities"],
         server.post("server/discover").result["capabilities"],
     ):
-        assert set(capabilities) - {"extensions"} == {"tools", "logging", *declared}
+        assert set(capabilities) - {"extensions", "tasks"} == {"tools", "logging", *declared}
 
 
 @pytest.mark.parametrize("header", HANDSHAKE)
@@ -257,11 +258,8 @@ def test_2026_has_no_such_methods_any_more(server: Stack, method: str) -> None:
     "method",
     [
         "server/discover",
-        "tasks/get",
         "tasks/update",
-        "tasks/cancel",
         "tasks/list",
-        "tasks/result",
         "resources/subscribe",
         "subscriptions/listen",
         "no/such",
@@ -361,21 +359,22 @@ def test_an_output_schema_was_one_of_an_object(
     assert found == with_output
 
 
+TASKS_CAPABILITY: Final = {"cancel": {}, "requests": {"tools": {"call": {}}}}
+"""Without `list`: the callers of this server cannot be told apart."""
 REQUIRED: Final = {"arrive", "travel", "sail"}
 
 
 @pytest.mark.parametrize(
-    ("revision", "listed"),
-    [("2025-11-25", REQUIRED), ("2025-06-18", set()), ("2025-03-26", set())],
+    ("revision", "says"), [("2025-11-25", True), ("2025-06-18", True), ("2025-03-26", False)]
 )
-def test_a_tool_that_needs_a_task_is_listed_where_it_can_say_so(
-    server: Stack, revision: str, listed: set[str]
-) -> None:
-    """2025-11-25 basic/utilities/tasks.mdx, "Tool-Level Negotiation"."""
+def test_a_tool_that_can_run_as_a_task_says_so(server: Stack, revision: str, says: bool) -> None:
+    """2025-11-25 basic/utilities/tasks.mdx, "Tool-Level Negotiation". None says "required"."""
     found = tools(server, revision)
-    assert REQUIRED & set(found) == listed
-    assert {n for n, tool in found.items() if "execution" in tool} == listed
-    assert all(found[name]["execution"] == {"taskSupport": "required"} for name in listed)
+    tasks = REQUIRED | {"depart", "fly", "rest"}
+    assert tasks <= set(found)
+    assert {n for n, tool in found.items() if "execution" in tool} == (tasks if says else set())
+    supported = [tool["execution"] for tool in found.values() if "execution" in tool]
+    assert all(execution == {"taskSupport": "optional"} for execution in supported)
 
 
 def test_arguments_of_prompts_had_no_titles(server: Stack) -> None:
@@ -463,8 +462,8 @@ def test_links_to_resources_came_with_2025_06_18(
     ("revision", "code"),
     [
         ("2025-11-25", METHOD_NOT_FOUND),
-        ("2025-06-18", INVALID_PARAMS),
-        ("2025-03-26", INVALID_PARAMS),
+        ("2025-06-18", INVALID_REQUEST),
+        ("2025-03-26", INVALID_REQUEST),
     ],
 )
 @pytest.mark.parametrize("tool", sorted(REQUIRED))
@@ -473,15 +472,15 @@ def test_a_tool_that_needs_a_task_answers_what_the_revision_prescribes(
 ) -> None:
     refused = call(server, revision, tool, place="Rome")
     assert (refused.status, refused.code) == (200, code)
-    assert REVISION in refused.error["message"]
+    assert "params.task" in refused.error["message"]
     assert server.rows == []
 
 
 @every_revision
 def test_an_optional_task_runs_within_the_request(server: Stack, revision: str) -> None:
-    """Even for a client that asks for a task, in the words of one revision or of another."""
+    """Even for a client that declares tasks in the words of 2026."""
     about = {CAPABILITIES_KEY: ALL_AND_TASKS}
-    params = {"name": "rest", "arguments": {"hours": 8}, "task": {"ttl": 60_000}, "_meta": about}
+    params = {"name": "rest", "arguments": {"hours": 8}, "_meta": about}
     result = post(server, revision, "tools/call", **params).result
     assert result["content"] == [{"type": "text", "text": '{"hours": 8}'}]
     assert server.rows == []

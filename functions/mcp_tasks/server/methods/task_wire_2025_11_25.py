@@ -1,0 +1,70 @@
+"""A task as 2025-11-25 has it on the wire (2025-11-25 basic/utilities/tasks.mdx, "Data Types")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ...tasks.poll_interval import poll_interval_ms
+from ...tasks.state import Status
+from ...tasks.task import Task, iso
+
+RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
+IMMEDIATE_RESPONSE: Final = "io.modelcontextprotocol/model-immediate-response"
+FASTMCP_TASK: Final = "modelcontextprotocol.io/task"
+"""Where FastMCP 2.14 reads a new task, which it takes for a CallToolResult."""
+
+
+def task_fields(task: Task, now: int) -> dict[str, Any]:
+    """`Task`. The `ttl` is always there: two SDKs refuse a task without it."""
+    status, message = status_of(task)
+    return {
+        "taskId": task.task_id,
+        "status": status.value,
+        **({"statusMessage": message} if message is not None else {}),
+        "createdAt": iso(task.created_at),
+        "lastUpdatedAt": iso(task.last_updated_at),
+        "ttl": task.ttl_ms,
+        "pollInterval": poll_interval_ms(task, now),
+    }
+
+
+def status_of(task: Task) -> tuple[Status, str | None]:
+    """The status and its message. A tool result with `isError` is a failure ("Task Execution
+    Errors"), whose text is the message: two clients show nothing else of a failed task.
+    """
+    result = task.result or {}
+    if task.status is Status.COMPLETED and result.get("isError"):
+        return Status.FAILED, _text(result) or task.status_message
+    if task.status is Status.FAILED:
+        return Status.FAILED, (task.error or {}).get("message") or task.status_message
+    return task.status, task.status_message
+
+
+def create_task_result(task: Task) -> dict[str, Any]:
+    """`CreateTaskResult`, and what other clients look for: `content`, and the task in `_meta`."""
+    fields = task_fields(task, task.created_at)
+    return {
+        "task": fields,
+        "content": [],
+        "_meta": {
+            **related_task(task.task_id),
+            FASTMCP_TASK: fields,
+            IMMEDIATE_RESPONSE: f"The tool runs in the background as task {task.task_id}.",
+        },
+    }
+
+
+def related_task(task_id: str) -> dict[str, Any]:
+    """The member of `_meta` that names a message's task ("Related Task Metadata")."""
+    return {RELATED_TASK: {"taskId": task_id}}
+
+
+def with_related_task(params: Mapping[str, Any], task_id: str) -> dict[str, Any]:
+    """The params of a request, or a result, with the metadata of its task."""
+    return {**params, "_meta": {**params.get("_meta", {}), **related_task(task_id)}}
+
+
+def _text(result: Mapping[str, Any]) -> str | None:
+    texts = (block.get("text") for block in result.get("content", ()))
+    return next((text for text in texts if isinstance(text, str)), None)
