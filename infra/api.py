@@ -32,7 +32,7 @@ MAILBOX_ACTIONS: Final = (
     "dynamodb:BatchWriteItem",
 )
 """What `subscriptions/listen` does with its mailbox, and with the quota of its caller."""
-SESSION_ACTIONS: Final = ("dynamodb:GetItem", "dynamodb:UpdateItem")
+SESSION_ACTIONS: Final = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
 CALLER_ACTIONS: Final = (
     "dynamodb:GetItem",
     "dynamodb:PutItem",
@@ -128,8 +128,7 @@ def _allow_storing(function: lambda_.Function, props: ApiProps) -> None:
         "dynamodb:BatchGetItem",
         "dynamodb:UpdateItem",
     )
-    if props.settings.auth != "none":  # without callers' names, no client may list tasks
-        props.tables.tasks.allow_listing(function)
+    props.tables.tasks.allow_listing(function)
     props.tables.mailboxes.grant(function, *MAILBOX_ACTIONS)
     props.tables.callers.grant(function, *CALLER_ACTIONS)
     props.tables.sessions.grant(function, *SESSION_ACTIONS)

@@ -26,6 +26,7 @@ from .notifications.mailboxes import Mailboxes
 from .payloads.s3_store import MAX_READ_ATTEMPTS, PayloadStore
 from .registry.catalogue import FILE_NAME, Catalogue, ToolEntry
 from .server_identity import ServerIdentity
+from .sessions.call_table import CallTable
 from .sessions.session_table import SessionTable
 from .tasks.idempotency import IdempotencyKeys
 from .tasks.quotas import CallerQuotas
@@ -93,6 +94,11 @@ class Deployment:
         """What is remembered of sessions."""
         # Lambda replaces a function's code before its environment: until then, sessions fail.
         return SessionTable(self._dynamodb, self._environment.get(names.SESSIONS_TABLE, ""))
+
+    @cached_property
+    def call_table(self) -> CallTable:
+        """The calls that wait for their clients' answers."""
+        return CallTable(self._dynamodb, self._environment.get(names.SESSIONS_TABLE, ""))
 
     @cached_property
     def idempotency_keys(self) -> IdempotencyKeys:

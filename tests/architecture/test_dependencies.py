@@ -26,7 +26,7 @@ MAY_IMPORT: Final = {
     "mcp_tasks.protocol": "",
     "mcp_tasks.payloads": "protocol",
     "mcp_tasks.tasks": "payloads protocol",
-    "mcp_tasks.sessions": "protocol",
+    "mcp_tasks.sessions": "protocol tasks",
     "mcp_tasks.registry": "protocol tasks",
     "mcp_tasks.redaction": "protocol registry",
     "mcp_tasks.authorization": "protocol registry",

@@ -63,7 +63,8 @@ CALLER = {
     "dynamodb:UpdateItem",
     "dynamodb:DeleteItem",
 }
-SESSION = {"dynamodb:GetItem", "dynamodb:UpdateItem"}
+LIST = {"dynamodb:Query"}
+SESSION = {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}
 
 EXECUTIONS = task_executions(WORKFLOW.replace("tally_columns", "*"))
 """Those of tools that were removed included."""
@@ -72,6 +73,7 @@ ROLES: dict[str, Grants] = {
     "Api/Role": {
         "<Api/Logs.Arn>": WRITE_LOGS,
         "<Tasks/Table.Arn>": ROWS,
+        "<Tasks/Table.Arn>/index/byPrincipal": LIST,
         "<Mailboxes/Table.Arn>": MAILBOX,
         "<Callers/Table.Arn>": CALLER,
         "<Sessions/Table.Arn>": SESSION,
@@ -421,6 +423,7 @@ def test_the_api_gets_the_permissions_of_all_that_runs_within_a_request(
     assert fork.grants()["Api/Role"] == {
         "<Api/Logs.Arn>": WRITE_LOGS,
         "<Tasks/Table.Arn>": ROWS,
+        "<Tasks/Table.Arn>/index/byPrincipal": LIST,
         "<Mailboxes/Table.Arn>": MAILBOX,
         "<Callers/Table.Arn>": CALLER,
         "<Sessions/Table.Arn>": SESSION,

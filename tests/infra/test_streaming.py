@@ -74,7 +74,11 @@ def test_a_function_for_listens_answers_nothing_else(
     functions = behind_a_domain.resources("AWS::Lambda::Function")
     api = functions["Api/Function"]["Environment"]["Variables"]
     listens = functions["SubscriptionsApi/Function"]["Environment"]["Variables"]
-    assert api.keys() - listens.keys() == {"STATE_MACHINE_PREFIX", "REQUEST_STATE_KEY_SECRET"}
+    assert api.keys() - listens.keys() == {
+        "STATE_MACHINE_PREFIX",
+        "REQUEST_STATE_KEY_SECRET",
+        "SESSIONS_TABLE",
+    }
     assert listens.pop("METHODS") == "subscriptions/listen"
     del listens[WRAPPER]
     assert {name: api[name] for name in listens} == listens

@@ -47,7 +47,6 @@ def test_questions_reach_the_callbacks_in_the_midst_of_a_call(
     assert told == ["Ada", "Roses are red", "file:///home/ada"]
 
 
-@pytest.mark.skip(reason="waits for tasks of 2025-11-25")
 def test_a_call_as_a_task_is_polled(fastmcp_2: ForeignClient, endpoint: str) -> None:
     call = {"tool": "count_up", "arguments": {"to": 3, "every_ms": 500}}
     observed = fastmcp_2.play(endpoint, "task_call", **call)
@@ -56,14 +55,14 @@ def test_a_call_as_a_task_is_polled(fastmcp_2: ForeignClient, endpoint: str) -> 
     assert observed.text == "3"
 
 
-def test_a_quick_tool_declines_to_be_a_task(fastmcp_2: ForeignClient, endpoint: str) -> None:
+def test_a_quick_tool_refuses_to_be_a_task(fastmcp_2: ForeignClient, endpoint: str) -> None:
+    """-32601 (tasks.mdx, "Tool-Level Negotiation")."""
     call = {"tool": "hello", "arguments": {"name": "Ada"}}
     observed = fastmcp_2.play(endpoint, "task_call", **call)
-    assert observed.only("created")["immediate"]
-    assert observed.text == "Hello, Ada!"
+    assert observed.only("error")["code"] == -32601
 
 
-@pytest.mark.skip(reason="waits for tasks of 2025-11-25")
+@pytest.mark.skip(reason="waits for questions on the session's own stream")
 def test_a_task_asks_on_the_sessions_stream(fastmcp_2: ForeignClient, endpoint: str) -> None:
     """It asks for the result only when the task has ended, so it is asked nowhere else."""
     call = {"tool": "linger", "arguments": {"seconds": 1, "ask": True}}
@@ -72,7 +71,6 @@ def test_a_task_asks_on_the_sessions_stream(fastmcp_2: ForeignClient, endpoint: 
     assert observed.text == "1 seconds with Ada"
 
 
-@pytest.mark.skip(reason="waits for tasks of 2025-11-25")
 def test_a_task_is_cancelled(fastmcp_2: ForeignClient, endpoint: str) -> None:
     observed = fastmcp_2.play(endpoint, "task_cancel", **LONG)
     assert observed.statuses == ["cancelled"]

@@ -72,7 +72,6 @@ def test_one_call_returns_what_takes_longer_than_a_connection(plays: Plays, play
     assert len(progress) > SECONDS / 4
 
 
-@pytest.mark.skip(reason="waits for tasks of 2025-11-25")
 @pytest.mark.parametrize("play", of("task_call"))
 def test_a_task_takes_longer_than_a_connection(plays: Plays, play: Play) -> None:
     """The TypeScript SDK stays in tasks/result once the task has asked."""

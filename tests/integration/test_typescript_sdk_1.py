@@ -63,7 +63,6 @@ def test_a_cancelled_call_stops_its_work(
         time.sleep(0.2)
 
 
-@pytest.mark.skip(reason="waits for tasks of 2025-11-25")
 def test_the_tools_definition_makes_a_task_of_a_call(
     typescript_sdk_1: ForeignClient, endpoint: str
 ) -> None:
@@ -74,7 +73,6 @@ def test_the_tools_definition_makes_a_task_of_a_call(
     assert observed.text == "3"
 
 
-@pytest.mark.skip(reason="waits for tasks of 2025-11-25")
 def test_a_task_asks_while_the_client_waits_for_its_result(
     typescript_sdk_1: ForeignClient, endpoint: str
 ) -> None:
@@ -87,7 +85,6 @@ def test_a_task_asks_while_the_client_waits_for_its_result(
     assert observed.text == "1 seconds with Ada"
 
 
-@pytest.mark.skip(reason="waits for tasks of 2025-11-25")
 def test_a_task_that_fails_is_an_error(typescript_sdk_1: ForeignClient, endpoint: str) -> None:
     observed = typescript_sdk_1.play(endpoint, "task_call", tool="over_time", arguments={})
     assert observed.statuses == ["working", "failed"]
@@ -95,7 +92,6 @@ def test_a_task_that_fails_is_an_error(typescript_sdk_1: ForeignClient, endpoint
     assert "failed" in observed.only("error")["message"]
 
 
-@pytest.mark.skip(reason="waits for tasks of 2025-11-25")
 def test_a_task_is_cancelled(typescript_sdk_1: ForeignClient, endpoint: str) -> None:
     observed = typescript_sdk_1.play(endpoint, "task_cancel", **LONG)
     assert observed.statuses == ["working", "cancelled"]

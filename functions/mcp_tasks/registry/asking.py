@@ -13,7 +13,14 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ..tasks.questions import FormQuestion, Question, RootsQuestion, SamplingQuestion, UrlQuestion
+from ..tasks.questions import (
+    FormQuestion,
+    Question,
+    RootsQuestion,
+    SamplingQuestion,
+    UrlQuestion,
+    is_refused,
+)
 from .schema import requested_schema
 
 Value = TypeVar("Value")
@@ -145,7 +152,8 @@ class AskModel(InputRequest[Completion]):
         return SamplingQuestion({k: v for k, v in params.items() if v is not None})
 
     def value(self, answer: Mapping[str, Any]) -> Completion:
-        """The completion."""
+        """The completion, or raise InputDeclined."""
+        _answered("sampling/createMessage", answer)
         return Completion(answer["content"], answer["model"], answer.get("stopReason"))
 
 
@@ -166,8 +174,14 @@ class AskRoots(InputRequest[list[Root]]):
         return RootsQuestion()
 
     def value(self, answer: Mapping[str, Any]) -> list[Root]:
-        """The roots; an empty list when the client has none."""
+        """The roots; an empty list when the client has none. Raises InputDeclined."""
+        _answered("roots/list", answer)
         return [Root(root["uri"], root.get("name")) for root in answer["roots"]]
+
+
+def _answered(method: str, answer: Mapping[str, Any]) -> None:
+    if is_refused(answer):
+        raise InputDeclined(method, answer["action"])
 
 
 def _accepted(message: str, answer: Mapping[str, Any]) -> None:

@@ -117,13 +117,16 @@ class TaskContext:
         system_prompt: str | None = None,
         key: str = "completion",
     ) -> Completion:
-        """Ask the client's model to write something. AskModel takes more parameters."""
+        """Ask the client's model to write something. AskModel takes more parameters.
+
+        Raises InputDeclined.
+        """
         request = AskModel(prompt, max_tokens, system_prompt)
         completion: Completion = self.ask_all({key: request})[key]
         return completion
 
     def ask_roots(self, *, key: str = "roots") -> list[Root]:
-        """Ask the client which directories servers may work in."""
+        """Ask the client which directories servers may work in. Raises InputDeclined."""
         roots: list[Root] = self.ask_all({key: AskRoots()})[key]
         return roots
 

@@ -56,6 +56,8 @@ class Call:
     """How long the client wants a task to be kept, where it may say so."""
     client_context: Mapping[str, Any] = field(default_factory=dict)
     """What is kept with a task of this call (`Task.client_context`)."""
+    is_counted: bool = False
+    """Whether the call counts already in its caller's quota of calls."""
     task_id: str | None = None
     """The id that the call's task will have, where it follows from what the client has chosen."""
 
@@ -118,6 +120,16 @@ class MissingTasksExtension(MissingCapability):
         super().__init__(
             f"{tool} runs only as a task, and the client does not declare the tasks extension",
             required,
+        )
+
+
+class RequestIdReused(ProtocolError):
+    """basic/index.mdx, "Requests": an id "MUST NOT have been previously used" in the session."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            ErrorCode.INVALID_REQUEST,
+            "The session has used this request id for another call; send the call with a new id",
         )
 
 

@@ -95,16 +95,16 @@ class Seal:
 
 @dataclass(frozen=True)
 class DerivedIds:
-    """Task ids that follow from what a client has chosen, such as the id of its request.
+    """Ids of tasks and calls that follow from what a client has chosen, such as its request's id.
 
     The same text gives the same id on every instance, so nothing has to be stored to find the task
-    again. Without the deployment's secret, nobody can tell an id from a random one.
+    or the call again. Without the deployment's secret, nobody can tell an id from a random one.
     """
 
     secret: Callable[[], str]
     cell: str
 
-    def task_id(self, *chosen: str) -> str:
+    def derive(self, *chosen: str) -> str:
         """The id for these texts, in the form of every task id."""
         text = json.dumps(chosen).encode()
         return f"{self.cell}-{hmac.new(self._key, text, hashlib.sha256).hexdigest()[:32]}"

@@ -8,6 +8,7 @@ from functools import cache
 from ..deployment import Deployment
 from .http.endpoint import Endpoint
 from .methods.call_quota import CallQuota
+from .methods.call_stream import CallStream
 from .methods.completion import complete_argument
 from .methods.idempotent_creation import IdempotentCreation
 from .methods.multi_round_trip import MultiRoundTrip
@@ -110,13 +111,15 @@ def _session_methods(
     secret: Callable[[], str],
 ) -> SessionMethods:
     result_links = ResultLinks(deployment.payloads_within_request)
+    ids = DerivedIds(secret, deployment.cell)
     event_ids = EventIds(Seal(secret, "eventId", deployment.cell))
     return SessionMethods(
         Sessions(Seal(secret, "sessionId", deployment.cell), deployment.session_table),
         event_ids,
-        DerivedIds(secret, deployment.cell),
+        ids,
         operations,
         TaskStream(operations, result_links, event_ids, call_quota),
+        CallStream(deployment.call_table, ids, operations, event_ids, call_quota),
         Tasks20251125(
             operations,
             PollRateLimit(deployment.limits.polls_per_second),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .methods.call_stream import CallStream
 from .methods.task_operations import TaskOperations
 from .methods.task_stream import TaskStream
 from .methods.tasks_2025_11_25 import Tasks20251125
@@ -18,7 +19,8 @@ class SessionMethods:
 
     sessions: Sessions
     event_ids: EventIds
-    task_ids: DerivedIds
+    ids: DerivedIds
     operations: TaskOperations
     task_stream: TaskStream
+    call_stream: CallStream
     tasks: Tasks20251125

@@ -37,10 +37,11 @@ class StreamPosition:
     """The protocol revision of the request."""
     method: str
     request_id: RequestId
-    task_id: str
+    task_id: str | None = None
+    """None for a call that runs within its request."""
     progress_token: ProgressToken | None = None
     revision: int = 0
-    """The revision of the task that the client knows."""
+    """The revision of the task that the client knows, or the round of a call's questions."""
     progress: int = 0
     """The number of the last progress notification."""
     asked: tuple[str, ...] = ()

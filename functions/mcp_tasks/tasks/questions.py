@@ -32,6 +32,10 @@ CONTENT: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The members of a completion's content, by its type (sampling.mdx, "Message Content")."""
 
+REFUSALS: Final = frozenset({"decline", "cancel"})
+"""The actions without an answer. The specification has them for forms and pages. The other kinds
+take them too: a person may also refuse to let the model write, and a client has to say so."""
+
 MAX_ANSWER_CHARACTERS: Final = 50_000
 """Of one answer, as JSON."""
 
@@ -128,6 +132,8 @@ class SamplingQuestion(Question):
 
     def _checked(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         content = answer.get("content")
+        if content is None and is_refused(answer):
+            return {"action": answer["action"]}
         blocks = [
             {name: block[name] for name in ("type", *CONTENT[block["type"]]) if name in block}
             for block in (content if isinstance(content, list) else [content])
@@ -155,6 +161,8 @@ class RootsQuestion(Question):
 
     def _checked(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         roots = answer.get("roots")
+        if roots is None and is_refused(answer):
+            return {"action": answer["action"]}
         if not isinstance(roots, list) or not all(
             isinstance(root, Mapping)
             and isinstance(root.get("uri"), str)
@@ -250,6 +258,12 @@ def check_size(answers: Iterable[Mapping[str, Any]]) -> None:
 def kinds(questions: Iterable[Question]) -> frozenset[Kind]:
     """The kinds of these questions: what a client must have declared to be asked all of them."""
     return frozenset(question.kind for question in questions)
+
+
+def is_refused(answer: Mapping[str, Any]) -> bool:
+    """Whether an answer says that nobody answers the question."""
+    action = answer.get("action")
+    return isinstance(action, str) and action in REFUSALS
 
 
 def _action(answer: Mapping[str, Any]) -> str:

@@ -91,8 +91,9 @@ async def task_call(session, options, callbacks):
     result = await tasks.get_task_result(created.task.taskId, types.CallToolResult)
     tell("result", result=plain(result))
     tell("task", **plain(await tasks.get_task(created.task.taskId)))
-    page = await tasks.list_tasks()
-    tell("tasks", tasks=[plain(task) for task in page.tasks])
+    if session.get_server_capabilities().tasks.list is not None:
+        page = await tasks.list_tasks()
+        tell("tasks", tasks=[plain(task) for task in page.tasks])
 
 
 async def task_cancel(session, options, callbacks):

@@ -85,13 +85,13 @@ def test_a_short_secret_is_refused() -> None:
 
 def test_a_derived_id_is_a_task_id_and_always_the_same() -> None:
     ids = DerivedIds(lambda: SECRET, "c1")
-    one = ids.task_id("request", "session", "1")
+    one = ids.derive("request", "session", "1")
     assert cell_of(one) == "c1"
-    assert one == DerivedIds(lambda: SECRET, "c1").task_id("request", "session", "1")
+    assert one == DerivedIds(lambda: SECRET, "c1").derive("request", "session", "1")
     others = {
-        ids.task_id("request", "session", '"1"'),
-        ids.task_id("request", "session1", ""),
-        ids.task_id("request", "sessio", "n1"),
-        DerivedIds(lambda: "b" * 32, "c1").task_id("request", "session", "1"),
+        ids.derive("request", "session", '"1"'),
+        ids.derive("request", "session1", ""),
+        ids.derive("request", "sessio", "n1"),
+        DerivedIds(lambda: "b" * 32, "c1").derive("request", "session", "1"),
     }
     assert len({one, *others}) == 5

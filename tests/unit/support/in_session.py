@@ -5,10 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
+import pytest
+
+from mcp_tasks.limits import Limits
+from mcp_tasks.notifications.clock import Clock
 from mcp_tasks.server.http.api_gateway import from_api_gateway
+from mcp_tasks.server.methods.call_stream import CallStream
+from mcp_tasks.server.methods.task_stream import TaskStream
 from tests import wire
+from tests.unit.support.listening import Time
 from tests.unit.support.stack import Stack
 
 ALL_KINDS: Final[dict[str, Any]] = {
@@ -16,6 +24,22 @@ ALL_KINDS: Final[dict[str, Any]] = {
     "sampling": {},
     "roots": {},
 }
+
+
+def time_of(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Time:
+    """A clock that only the waiting of event streams moves. Calls are not counted in quotas."""
+    time = Time()
+    time.rule(monkeypatch)
+    for module in ("server.sessions", "server.http.endpoint"):
+        monkeypatch.setattr(f"mcp_tasks.{module}.now_ms", time.read)
+    for made in (TaskStream, CallStream):
+        patient = partial(made, clock=Clock(time.read, time.wait))
+        monkeypatch.setattr(f"mcp_tasks.server.server.{made.__name__}", patient)
+    stack.environment["LIMITS"] = Limits(
+        max_open_calls=0, max_open_tasks=0, creations_per_minute=0
+    ).to_json()
+    stack.serve()
+    return time
 
 
 @dataclass(frozen=True)

@@ -204,6 +204,12 @@ def test_roots_are_passed_on_without_what_nobody_asked_for(answer: dict[str, Any
     assert ROOTS.check("key", sent) == answer
 
 
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+@pytest.mark.parametrize("asked", EVERY.values(), ids=EVERY)
+def test_every_question_can_be_refused(asked: Question, action: str) -> None:
+    assert asked.check("key", {"action": action, "extra": 1}) == {"action": action}
+
+
 UNFIT: Final[dict[str, tuple[Question, dict[str, Any]]]] = {
     "a page without an action": (PAGE, {}),
     "a page with another action": (PAGE, {"action": "visit"}),
@@ -211,7 +217,8 @@ UNFIT: Final[dict[str, tuple[Question, dict[str, Any]]]] = {
     "a completion of plain text": (SAMPLING, {**COMPLETION, "content": "Hello"}),
     "a completion by no model": (SAMPLING, {**COMPLETION, "model": None}),
     "a completion of nobody's": (SAMPLING, {**COMPLETION, "role": 1}),
-    "a form instead of a completion": (SAMPLING, {"action": "decline"}),
+    "a form instead of a completion": (SAMPLING, {"action": "accept"}),
+    "a completion and a refusal": (SAMPLING, {"content": [1], "action": "decline"}),
     "no roots": (ROOTS, {}),
     "roots that are no list": (ROOTS, {"roots": {}}),
     "a root that is no object": (ROOTS, {"roots": ["file:///a"]}),

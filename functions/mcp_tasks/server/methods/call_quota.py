@@ -45,19 +45,27 @@ class CallQuota:
 
         A function that dies leaves its entry behind, which stands until its timeout.
         """
-        if not self.limit:
+        if call.is_counted:
             yield
             return
         call_id, now = secrets.token_hex(8), now_ms()
         until = (call.channel.deadline_ms or now + MAX_CALL_MS) + GRACE_MS
-        with call_quota_errors(self.limit):
-            self.quotas.acquire_call(call.principal, call_id, until, self.limit, now)
+        self.acquire(call.principal, call_id, until, now)
         try:
             yield
         finally:
-            self._release(call.principal, call_id)
+            self.release(call.principal, call_id)
 
-    def _release(self, principal: str, call_id: str) -> None:
+    def acquire(self, principal: str, call_id: str, until: int, now: int) -> None:
+        """Count a call until it is released, or until a time. Raises TooManyRequests."""
+        if self.limit:
+            with call_quota_errors(self.limit):
+                self.quotas.acquire_call(principal, call_id, until, self.limit, now)
+
+    def release(self, principal: str, call_id: str) -> None:
+        """Count a call no longer."""
+        if not self.limit:
+            return
         try:
             self.quotas.release_call(principal, call_id)
         except (BotoCoreError, ClientError) as error:

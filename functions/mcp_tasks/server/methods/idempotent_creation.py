@@ -28,7 +28,7 @@ from ...tasks.reconcile_schedule import FIRST_RECONCILE_MS
 from ...tasks.state import Status
 from ...tasks.task import Task, now_ms
 from ...workflows.executions import MAX_START_AGE_MS
-from ..call import Call
+from ..call import Call, RequestIdReused
 from .task_creation import StartRefused, TaskCreation, WriteOutcomeUnknown
 
 CLAIM_MS: Final = 60_000
@@ -82,7 +82,7 @@ class IdempotentCreation:
             try:
                 self.creation.create(task, entry)
             except Conflict:
-                raise _request_id_reused() from None
+                raise RequestIdReused from None
             return task
         fingerprint = _fingerprint(entry, arguments)
         wanted = KeyedTask(task.task_id, fingerprint, task.created_at, task.expires_at)
@@ -182,14 +182,6 @@ def _fingerprint(entry: ToolEntry, arguments: Mapping[str, Any]) -> str:
     """
     text = json.dumps([entry.name, arguments], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _request_id_reused() -> ProtocolError:
-    # basic/index.mdx, "Requests": an id "MUST NOT have been previously used".
-    return ProtocolError(
-        ErrorCode.INVALID_REQUEST,
-        "The session has used this request id for another call; send the call with a new id",
-    )
 
 
 def _key_reused() -> ProtocolError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from functools import cached_property
 from http import HTTPStatus
 from typing import Any, ClassVar, Final
 
@@ -58,9 +59,7 @@ class HandshakeRevision(SessionRevision):
                 self.resource_definition,
                 self.prompt_definition,
             ),
-            "tools/call": self.call_tool,
-            "resources/read": self.methods.read_resource,
-            "prompts/get": shaped(self.methods.get_prompt, self.prompt_result),
+            **dict.fromkeys(self.methods_that_ask, self.run),
             "completion/complete": self.methods.complete_argument,
             **(in_sessions.tasks.table(self.version, self.follow) if in_sessions else {}),
         }
@@ -96,12 +95,25 @@ class HandshakeRevision(SessionRevision):
 
     # What is the same in all three.
 
+    @cached_property
+    def methods_that_ask(self) -> MethodTable:
+        """Calls of tools, and what fills in prompts and reads resources."""
+        return {
+            "tools/call": shaped(self.methods.call_tool, self.tool_result),
+            "resources/read": self.methods.read_resource,
+            "prompts/get": shaped(self.methods.get_prompt, self.prompt_result),
+        }
+
     def write_result(self, outcome: Outcome) -> dict[str, Any]:
         """The bare result. Questions are no results in these revisions."""
         if isinstance(outcome, TaskCreated):
             return create_task_result(outcome.task)
         if isinstance(outcome, InputNeeded):
-            raise self._cannot_ask()
+            raise _error(
+                ErrorCode.INVALID_REQUEST,
+                "The server has to ask the client a question; that needs a session, and a client "
+                "that resumes event streams",
+            )
         if not isinstance(outcome, Complete):
             raise TypeError(f"{self.version} has no {type(outcome).__name__}")
         return outcome.result
@@ -118,7 +130,8 @@ class HandshakeRevision(SessionRevision):
         if isinstance(error, ResourceNotFound):
             return _error(RESOURCE_NOT_FOUND, error.message, error.data)
         if isinstance(error, MissingInputCapability):
-            return self._cannot_ask()
+            message = f"{error.message} in the initialize of this session"
+            return _error(ErrorCode.INVALID_REQUEST, message, error.data)
         usual = error.code in ERRORS_WITH_STATUS_200
         if usual and error.status == HTTP_STATUS[ErrorCode(error.code)]:
             return _error(error.code, error.message, error.data)
@@ -131,10 +144,6 @@ class HandshakeRevision(SessionRevision):
         if not (self.declares_tasks and supported and in_sessions):
             return {}
         return {"tasks": in_sessions.tasks.capability()}
-
-    def _cannot_ask(self) -> ProtocolError:
-        message = f"The server has to ask the client a question, and cannot in {self.version}"
-        return _error(ErrorCode.INVALID_REQUEST, f"{message}; 2026-07-28 has questions")
 
     def _initialize(self) -> Method:
         """`initialize` (lifecycle.mdx, "Initialization")."""

@@ -20,8 +20,9 @@ from ...protocol.jsonrpc import Notification, Request, Response, is_id, malforme
 from ...protocol.trace import trace_context
 from ...sessions.session_table import SessionState
 from ...tasks.questions import Kind, Question
-from ..call import Call, Complete, Method, Outcome, TaskCreated
+from ..call import Call, Complete, InputNeeded, Method, MethodTable, Outcome, TaskCreated
 from ..caller import Caller
+from ..methods.call_stream import is_of_a_call
 from ..methods.input_requests import input_request
 from ..methods.task_wire_2025_11_25 import with_related_task
 from ..methods.tasks_2025_11_25 import requested_ttl_ms
@@ -89,7 +90,7 @@ class SessionRevision(Revision):
             ttl_ms=ttl_ms,
             waits=(resumes or channel.streams) and session is not None,
             resumes=resumes,
-            task_id=methods.task_ids.task_id("request", session.key, json.dumps(request.id))
+            task_id=methods.ids.derive("request", session.key, json.dumps(request.id))
             if methods and session and request.method == "tools/call" and not augmented
             else None,
         )
@@ -104,27 +105,62 @@ class SessionRevision(Revision):
         """A question as a request from the server: its method and params."""
         return input_request(question)
 
-    def call_tool(self, call: Call) -> Outcome:
-        """`tools/call`. A task that the client has not asked for is followed until its end."""
-        outcome = self.methods.call_tool(call)
-        if isinstance(outcome, Complete):
-            return replace(outcome, result=self.tool_result(outcome.result))
+    @property
+    @abstractmethod
+    def methods_that_ask(self) -> MethodTable:
+        """The methods that run an author's function, which may ask the client."""
+
+    def run(self, call: Call) -> Outcome:
+        """Run one of `methods_that_ask`.
+
+        Its questions are sent on the call's event stream. A task that the client has not asked for
+        is followed there until its end.
+        """
+        outcome = self.methods_that_ask[call.method](call)
+        if isinstance(outcome, InputNeeded):
+            outcome = self._ask(call, outcome)
+        return self._with_result_of_task(call, outcome)
+
+    def _ask(self, call: Call, needed: InputNeeded) -> Outcome:
+        """Ask the client, and run the call again with its answers."""
+        if call.session is None or not (call.waits and call.channel.takes_notifications):
+            return needed
+        return self._in_sessions.call_stream.ask(
+            call,
+            self._position(call),
+            needed.questions,
+            self.question_request,
+            self.methods_that_ask[call.method],
+        )
+
+    def _with_result_of_task(self, call: Call, outcome: Outcome) -> Outcome:
         if call.declares_tasks or not isinstance(outcome, TaskCreated):
             return outcome
-        task, token = outcome.task, meta.progress_token(call.params.get("_meta", {}))
-        position = StreamPosition(
-            self.version, call.method, call.request_id, task.task_id, token, task.revision
-        )
+        task = outcome.task
+        position = replace(self._position(call), task_id=task.task_id, revision=task.revision)
         return self.follow(call, position)
+
+    def _position(self, call: Call) -> StreamPosition:
+        """The beginning of a call's event stream."""
+        token = meta.progress_token(call.params.get("_meta", {}))
+        return StreamPosition(self.version, call.method, call.request_id, progress_token=token)
 
     def resumed(
         self, position: StreamPosition, headers: Headers, caller: Caller, channel: ResponseChannel
     ) -> Answer:
-        """Go on with the event stream of an earlier `tools/call` or `tasks/result`."""
+        """Go on with the event stream of an earlier request."""
         self._remember_that_client_resumes(caller.session)
         call = self._bare_call(position.method, caller, channel)
         call = replace(call, request_id=position.request_id, waits=True, resumes=True)
-        return self.written(self.follow(call, position))
+        if position.task_id is not None or caller.session is None:
+            return self.written(self.follow(call, position))
+        call_stream = self._in_sessions.call_stream
+        waiting = call_stream.read(call)
+        request = Request(position.request_id, waiting.method, waiting.params)
+        call = replace(self.read_call(request, headers, caller, channel), waits=True, resumes=True)
+        method = self.methods_that_ask[call.method]
+        outcome = call_stream.follow(call, waiting, position, self.question_request, method)
+        return self.written(self._with_result_of_task(call, outcome))
 
     def follow(self, call: Call, position: StreamPosition) -> Outcome:
         """Send what comes after a position, and return the tool's result at the task's end.
@@ -154,30 +190,33 @@ class SessionRevision(Revision):
             self._in_sessions.sessions.mark_resumes(session)
 
     def notified(self, notification: Notification, caller: Caller) -> None:
-        """`notifications/cancelled` cancels the task that the request became, if there is one."""
+        """`notifications/cancelled` ends the request, or cancels the task that it became."""
         request_id = notification.params.get("requestId")
         if notification.method != "notifications/cancelled" or not is_id(request_id):
             return
         if caller.session is None or self.methods.in_sessions is None:
             return
-        methods = self.methods.in_sessions
-        task_id = methods.task_ids.task_id("request", caller.session.key, json.dumps(request_id))
-        methods.operations.cancel_if_there(self._bare_call(notification.method, caller), task_id)
+        methods, call = self.methods.in_sessions, self._bare_call(notification.method, caller)
+        methods.call_stream.cancel(call, request_id)
+        task_id = methods.ids.derive("request", caller.session.key, json.dumps(request_id))
+        methods.operations.cancel_if_there(call, task_id)
 
     def answered(self, response: Response, caller: Caller) -> None:
-        """Take the client's answer to a question of a task.
+        """Take the client's answer to a question of a call or a task. An error is no answer.
 
         Raises ProtocolError (HTTP 400) for a response to no request of the server's, and for an
         answer that does not fit its question.
         """
         if self.methods.in_sessions is None:
             return super().answered(response, caller)
-        task_id, _, key = str(response.id).partition(".")
-        call = self._bare_call("response", caller)
+        methods, call = self.methods.in_sessions, self._bare_call("response", caller)
         answer = {"action": "cancel"} if response.result is None else response.result
         try:
-            task_id = self.methods.in_sessions.operations.check_id(task_id)
-            self.methods.in_sessions.operations.answer(call, task_id, {key: answer})
+            if is_of_a_call(response.id):
+                methods.call_stream.answer(call, str(response.id), answer)
+            else:
+                task_id, _, key = str(response.id).partition(".")
+                methods.operations.answer(call, methods.operations.check_id(task_id), {key: answer})
         except ProtocolError as error:
             if error.code != ErrorCode.INVALID_PARAMS:
                 raise

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
 import pytest
 
 from mcp_tasks.limits import Limits
-from mcp_tasks.notifications.clock import Clock
-from mcp_tasks.server.methods.task_stream import (
+from mcp_tasks.server.methods.stream_connection import (
     BUFFERED_MS,
     MAX_ERROR_RESPONSES,
     READ_INTERVAL_SECONDS,
     RETRY_MS,
-    TaskStream,
 )
 from mcp_tasks.server.stream_position import LIFETIME_MS
 from mcp_tasks.tasks.questions import (
@@ -30,7 +27,7 @@ from mcp_tasks.tasks.questions import (
 from mcp_tasks.tasks.state import Status
 from tests import wire
 from tests.unit.support.aws import SESSIONS, TABLE
-from tests.unit.support.in_session import Reply, SessionClient
+from tests.unit.support.in_session import Reply, SessionClient, time_of
 from tests.unit.support.listening import Streamed, Time
 from tests.unit.support.stack import Stack, buffered
 from tests.unit.support.whole import HANDSHAKE
@@ -44,20 +41,7 @@ RESULT: Final[dict[str, Any]] = {"content": [{"type": "text", "text": "done"}]}
 
 @pytest.fixture
 def time(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Time:
-    """A clock that only the stream's waiting moves. Calls are not counted in quotas."""
-    time = Time()
-    time.rule(monkeypatch)
-    for module in ("server.sessions", "server.http.endpoint"):
-        monkeypatch.setattr(f"mcp_tasks.{module}.now_ms", time.read)
-    monkeypatch.setattr(
-        "mcp_tasks.server.server.TaskStream",
-        partial(TaskStream, clock=Clock(time.read, time.wait)),
-    )
-    stack.environment["LIMITS"] = Limits(
-        max_open_calls=0, max_open_tasks=0, creations_per_minute=0
-    ).to_json()
-    stack.serve()
-    return time
+    return time_of(stack, monkeypatch)
 
 
 @pytest.fixture

@@ -143,7 +143,9 @@ def test_a_malformed_request_for_a_task_is_refused(
 def test_a_request_for_a_task_in_the_words_of_two_revisions_is_refused(
     stack: Stack, client: SessionClient
 ) -> None:
-    about = {CAPABILITIES_KEY: {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
+    about: dict[str, Any] = {
+        CAPABILITIES_KEY: {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    }
     params = {"name": "count", "arguments": {"upto": 3}, "task": {}, "_meta": about}
     assert client.request("tools/call", params).code == INVALID_PARAMS
     assert not stack.rows
@@ -297,7 +299,7 @@ def listed(client: SessionClient) -> list[list[str]]:
     """The ids of each page."""
     pages, cursor = [], None
     while True:
-        params = {} if cursor is None else {"cursor": cursor}
+        params: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
         result = client.request("tasks/list", params).result
         wire.check_definition("mcp-2025-11-25.json", "ListTasksResult", result)
         pages.append([task["taskId"] for task in result["tasks"]])
