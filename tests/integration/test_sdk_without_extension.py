@@ -143,8 +143,8 @@ def test_prompts_are_listed_got_and_completed(stack: LocalStack, mode: str) -> N
     with_client(stack, mode, use)
 
 
-@pytest.mark.parametrize("mode", [MODERN, "auto"])
-def test_the_client_repeats_a_multi_round_trip_request(stack: LocalStack, mode: str) -> None:
+@each_mode
+def test_the_client_is_asked_in_the_midst_of_a_call(stack: LocalStack, mode: str) -> None:
     async def use(client: Client) -> None:
         result = await client.call_tool("survey", {})
         expected = ["Ada", "Roses are red", "file:///home/ada"]
@@ -158,17 +158,12 @@ def test_the_client_repeats_a_multi_round_trip_request(stack: LocalStack, mode: 
     with_client(stack, mode, use, **callbacks)
 
 
-def test_an_older_client_gets_an_error_that_names_the_newer_revision(stack: LocalStack) -> None:
+def test_a_client_that_cannot_be_asked_learns_why(stack: LocalStack) -> None:
     async def use(client: Client) -> None:
-        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        needs_task = tools["tally_columns"].execution
-        assert needs_task is not None
-        assert needs_task.task_support == "required"
-        for tool, code in [("tally_columns", -32601), ("survey", -32600)]:
-            arguments = {"csv": "a\n1\n"} if tool == "tally_columns" else {}
-            with pytest.raises(MCPError, match="2026-07-28") as caught:
-                await client.call_tool(tool, arguments)
-            assert caught.value.error.code == code
+        with pytest.raises(MCPError, match="needs to ask"):
+            await client.call_tool("survey", {})
+        with pytest.raises(MCPError, match="does not declare"):
+            await client.get_prompt("personal", {})
         with pytest.warns(MCPDeprecationWarning):  # ping exists until 2025-11-25
             await client.send_ping()
 

@@ -141,12 +141,17 @@ class CallTable:
         return self._update(
             call.id,
             "SET #answers.#key = :answer",
-            # Race: two responses to one question, or one that comes when the call has ended. The
-            # call may have run with the first one already.
-            "attribute_exists(#questions.#key) AND attribute_not_exists(#answers.#key) "
+            # Races: the client answers one question twice, and the call may have run with the
+            # first answer; the call has ended meanwhile; or it has asked again.
+            condition="attribute_exists(#questions.#key) AND attribute_not_exists(#answers.#key) "
             "AND #round = :round",
-            {"#questions": "questions", "#answers": "answers", "#key": key, "#round": "round"},
-            {":answer": json.dumps(answer), ":round": call.round},
+            names={
+                "#questions": "questions",
+                "#answers": "answers",
+                "#key": key,
+                "#round": "round",
+            },
+            values={":answer": json.dumps(answer), ":round": call.round},
         )
 
     def claim(self, call: WaitingCall, claim: str, until: int, now: int) -> bool:
@@ -154,17 +159,18 @@ class CallTable:
         return self._update(
             call.id,
             "SET #claim = :claim, #until = :until",
-            # Race: two connections of one stream see the last answer at the same time, and both
-            # would run the call. A claim expires, because an instance may die with it.
-            "#round = :round AND attribute_not_exists(#response) "
+            # Races: two connections of one stream see the last answer at the same time, and both
+            # would run the call; or another one has run it meanwhile, which has ended it or asked
+            # again. A claim expires, because an instance may die with it.
+            condition="#round = :round AND attribute_not_exists(#response) "
             "AND (attribute_not_exists(#until) OR #until < :now)",
-            {
+            names={
                 "#claim": "claim",
                 "#until": "claimedUntil",
                 "#round": "round",
                 "#response": "response",
             },
-            {":claim": claim, ":until": until, ":round": call.round, ":now": now},
+            values={":claim": claim, ":until": until, ":round": call.round, ":now": now},
         )
 
     def ask_again(
@@ -180,17 +186,16 @@ class CallTable:
             "SET #questions = :questions, #answers = :answers, #round = :next, "
             "#expiresAt = :expiresAt REMOVE #claim, #until",
             # Race: the claim has expired, and another instance runs the call or has ended it.
-            "#claim = :claim AND attribute_not_exists(#response)",
-            {
+            condition="#claim = :claim",
+            names={
                 "#questions": "questions",
                 "#answers": "answers",
                 "#round": "round",
                 "#expiresAt": "expiresAt",
                 "#claim": "claim",
                 "#until": "claimedUntil",
-                "#response": "response",
             },
-            {
+            values={
                 ":questions": _question_texts(questions),
                 ":answers": answers,
                 ":next": call.round + 1,
@@ -206,18 +211,21 @@ class CallTable:
         """
         # Race: the claim has expired, and another instance has run the call; or the client has
         # cancelled it. The first response is the only one.
-        return self._end(call.id, response, now, "#claim = :claim", {":claim": claim})
+        return self._end(
+            call.id, response, now, condition="#claim = :claim", values={":claim": claim}
+        )
 
     def cancel(self, call_id: str, response: Mapping[str, Any], now: int) -> bool:
         """End a call that its client has cancelled, whoever runs it; whether it was waiting."""
         # Race: the call ends at the same time. The first response is the only one.
-        return self._end(call_id, response, now, "attribute_exists(#params)", {})
+        return self._end(call_id, response, now, condition="attribute_exists(#params)", values={})
 
     def _end(
         self,
         call_id: str,
         response: Mapping[str, Any],
         now: int,
+        *,
         condition: str,
         values: Mapping[str, Any],
     ) -> bool:
@@ -225,8 +233,8 @@ class CallTable:
             call_id,
             "SET #response = :response, #expiresAt = :expiresAt "
             "REMOVE #questions, #answers, #params, #until, #claim",
-            f"{condition} AND attribute_not_exists(#response)",
-            {
+            condition=condition,
+            names={
                 "#response": "response",
                 "#expiresAt": "expiresAt",
                 "#questions": "questions",
@@ -235,7 +243,7 @@ class CallTable:
                 "#until": "claimedUntil",
                 "#claim": "claim",
             },
-            {
+            values={
                 ":response": _text(response, MAX_RESPONSE_CHARACTERS),
                 ":expiresAt": _seconds(now + RESPONSE_KEPT_MS),
                 **values,
@@ -246,6 +254,7 @@ class CallTable:
         self,
         call_id: str,
         update: str,
+        *,
         condition: str,
         names: Mapping[str, str],
         values: Mapping[str, Any],

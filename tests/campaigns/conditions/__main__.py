@@ -20,6 +20,7 @@ NOTED_IN: Final = [
         "tasks/test_quotas",
         "tasks/test_idempotency",
         "notifications/test_mailbox_quota",
+        "sessions/test_call_table",
         "sessions/test_session_table",
         "workflows/test_reconcile",
         "workflows/test_clocks",

@@ -52,6 +52,9 @@ WRITERS: Final = {
     "conditional_update": {"update_request"},
     "reconcile_index": {"claim", "postpone", "remove", "_update"},
     "session_table": {"_set"},
+    "call_table": {
+        *("open", "answer", "claim", "ask_again", "finish", "cancel", "_end", "_update"),
+    },
     "task_table": {"create"},
     "row_updates": {
         *("report", "store_tool_error", "ask", "answer", "close_ask", "mark_delivered", "_end"),
@@ -65,6 +68,66 @@ CONDITIONS: Final = (
         "attribute_not_exists(#ended)",
         "the client ends its session while another of its requests writes",
         "sessions/test_session_table.py::test_nothing_is_written_to_a_session_that_has_ended",
+    ),
+    Condition(
+        "call_table.open",
+        "attribute_not_exists(#pk) OR #expiresAt < :now",
+        "two requests with one id; the second one's questions would replace the first one's",
+        "sessions/test_call_table.py::test_a_request_id_stands_for_one_call",
+    ),
+    Condition(
+        "call_table.answer",
+        "attribute_exists(#questions.#key)",
+        "the call has ended meanwhile",
+        "sessions/test_call_table.py::test_an_answer_to_a_call_that_has_ended_is_not_kept",
+    ),
+    Condition(
+        "call_table.answer",
+        "attribute_not_exists(#answers.#key)",
+        "a question is answered twice, and the call may have run with the first answer",
+        "sessions/test_call_table.py::test_the_first_answer_counts",
+    ),
+    Condition(
+        "call_table.answer",
+        "#round = :round",
+        "the call has asked again meanwhile",
+        "sessions/test_call_table.py::test_an_answer_is_of_its_round",
+    ),
+    Condition(
+        "call_table.claim",
+        "#round = :round",
+        "another connection has run the call, which has asked again",
+        "sessions/test_call_table.py::test_a_call_that_has_asked_again_is_not_run_without_new_answers",
+    ),
+    Condition(
+        "call_table.claim",
+        "attribute_not_exists(#response)",
+        "another connection has run the call, which has ended",
+        "sessions/test_call_table.py::test_a_call_that_has_ended_is_not_claimed",
+    ),
+    Condition(
+        "call_table.claim",
+        "(attribute_not_exists(#until) OR #until < :now)",
+        "two connections of one stream see the last answer at the same time",
+        "sessions/test_call_table.py::test_one_instance_runs_a_call",
+    ),
+    Condition(
+        "call_table.ask_again",
+        "#claim = :claim",
+        "the claim has expired, and another instance runs the call",
+        "sessions/test_call_table.py::test_who_has_lost_a_claim_neither_asks_nor_ends",
+    ),
+    Condition(
+        "call_table._end",
+        "#claim = :claim",
+        "the claim has expired, and another instance runs the call",
+        "sessions/test_call_table.py::test_who_has_lost_a_claim_neither_asks_nor_ends",
+    ),
+    Condition(
+        "call_table._end",
+        "attribute_exists(#params)",
+        "a call is cancelled while it ends",
+        "sessions/test_call_table.py::test_a_cancelled_call_keeps_its_first_response",
     ),
     Condition(
         "idempotency.claim",
