@@ -45,6 +45,16 @@ DEPLOYMENT: Final = (
         "c1",
         pattern="[a-z0-9]{1,16}",
     ),
+    Option(
+        "companion_tools",
+        "Whether clients that can neither take tasks nor resume event streams get the tools "
+        "`task_result`, `task_answer` and `task_cancel` beside tools that run as tasks "
+        "([tools](tools.md#clients-without-tasks)). Without them, such a client is refused.",
+        "on or off",
+        "companion_tools=off",
+        "on",
+        pattern="on|off",
+    ),
 )
 CALLERS: Final = (
     Option(

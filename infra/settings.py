@@ -52,6 +52,7 @@ class Settings:
     allowed_hosts: tuple[str, ...]
     """The names it answers under; all, when there are none."""
     streaming: bool
+    companion_tools: bool
     domain: str | None
     priority: int
     access_log: bool
@@ -107,6 +108,7 @@ class Settings:
             allowed_origins=(*profile.allowed_origins, *context.words("origins")),
             allowed_hosts=_hosts(context, profile, domain),
             streaming=context.text("streaming") == "true",
+            companion_tools=context.text("companion_tools") == "on",
             domain=domain or None,
             priority=context.number("priority"),
             access_log=context.text("access_log") == "on",

@@ -184,6 +184,11 @@ class Deployment:
         return self._environment[names.CELL]
 
     @property
+    def companion_tools(self) -> bool:
+        """Whether clients without tasks get tools that ask for a task's result."""
+        return self._environment.get(names.COMPANION_TOOLS) == "on"
+
+    @property
     def auth(self) -> names.Auth:
         """How callers authenticate. There is no default, so that nobody gets in by omission."""
         return cast("names.Auth", self._environment[names.AUTH])

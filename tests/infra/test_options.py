@@ -50,6 +50,7 @@ def test_a_deployment_that_only_says_who_may_call_goes_to_aws() -> None:
         allowed_origins=(),
         allowed_hosts=(),
         streaming=False,
+        companion_tools=True,
         domain=None,
         priority=100,
         access_log=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -148,7 +149,9 @@ def test_the_client_is_asked_in_the_midst_of_a_call(stack: LocalStack, mode: str
     async def use(client: Client) -> None:
         result = await client.call_tool("survey", {})
         expected = ["Ada", "Roses are red", "file:///home/ada"]
-        assert result.structured_content == expected
+        (block,) = result.content  # an older revision has no structured content but objects
+        assert isinstance(block, types.TextContent)
+        assert json.loads(block.text) == expected
 
     callbacks = {
         "elicitation_callback": fill_in,

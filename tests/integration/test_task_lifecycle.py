@@ -88,12 +88,6 @@ def test_an_optional_tool_runs_within_the_request_of_a_client_without_tasks(
     assert traces.rows() == before
 
 
-def test_a_required_tool_is_refused_to_a_client_without_tasks(plain_client: Client) -> None:
-    answer = plain_client.call("tally_columns", csv="a\n1\n")
-    assert (answer.status, answer.error["code"]) == (400, -32021)
-    assert answer.error["data"]["requiredCapabilities"] == {"extensions": {TASKS: {}}}
-
-
 def test_a_question_within_the_request_needs_the_clients_capability(plain_client: Client) -> None:
     answer = plain_client.call("estimate_savings", monthly=1, years=1)
     assert (answer.status, answer.error["code"]) == (400, -32021)

@@ -113,10 +113,13 @@ def tool(
             the request, `ask_first` runs before it too.
         task: "forbidden" runs within the request (25 seconds at most). "optional" and "required"
             run as a task for clients that declare tasks; "required" does so for all.
-        without_tasks: what an "optional" tool is for clients without tasks. "request" runs it
+        without_tasks: what the tool is for clients without tasks. "request" runs an "optional" one
             within the request. "task" runs it as a task that the client does not see: its call
             gets the task's progress, questions and result, on a connection that it resumes for as
-            long as the task takes. Without it, `timeout` decides: up to 25 seconds, "request".
+            long as the task takes. A client that does not resume gets the companion tools
+            task_result, task_answer and task_cancel. "refuse" gives a "required" one's error, and
+            runs an "optional" one within the request. Without it, `timeout` of an "optional" tool
+            decides: up to 25 seconds, "request"; else "task".
         ttl: how long a task and its result are kept, from its creation.
         poll_every: how often clients should poll a task, `pollIntervalMs`.
         timeout: how long one run of a task may take, at most 15 minutes.

@@ -30,7 +30,7 @@ AskFirst = Callable[..., Any]
 TaskSupport = Literal["forbidden", "optional", "required"]
 """Whether a tool runs as a task: never, for clients that declare the tasks extension, or always."""
 
-WithoutTasks = Literal["request", "task"]
+WithoutTasks = Literal["request", "task", "refuse"]
 """What a client without tasks gets, whose connection can wait: the tool runs within the request, or
 as a task of which the client sees only progress, questions and the result."""
 

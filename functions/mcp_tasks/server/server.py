@@ -9,6 +9,7 @@ from ..deployment import Deployment
 from .http.endpoint import Endpoint
 from .methods.call_quota import CallQuota
 from .methods.call_stream import CallStream
+from .methods.companion_tools import CompanionTools, becomes_task
 from .methods.completion import complete_argument
 from .methods.idempotent_creation import IdempotentCreation
 from .methods.multi_round_trip import MultiRoundTrip
@@ -38,18 +39,30 @@ def mcp_server(deployment: Deployment) -> Endpoint:
     catalogue = deployment.catalogue
     call_quota = CallQuota(deployment.quotas, deployment.limits.max_open_calls)
     secret = cache(deployment.request_state_key)
-    multi_round_trip = MultiRoundTrip(cache(lambda: RequestStateCipher(secret())), call_quota)
+    cipher = cache(lambda: RequestStateCipher(secret()))
+    multi_round_trip = MultiRoundTrip(cipher, call_quota)
     operations = _task_operations(deployment)
+    companions = deployment.companion_tools and any(map(becomes_task, catalogue.tools.values()))
     tools = ToolCalls(
         catalogue,
         multi_round_trip,
         IdempotentCreation(_task_creation(deployment), deployment.idempotency_keys),
         _scope_check(deployment),
+        companions,
+    )
+    companion_tools = CompanionTools(
+        catalogue,
+        tools.call_tool,
+        operations,
+        ResultLinks(deployment.payloads_within_request),
+        call_quota,
+        PollRateLimit(deployment.limits.polls_per_second),
+        cipher,
     )
     methods = ServerMethods(
         identity=deployment.identity,
         catalogue=catalogue,
-        call_tool=tools.call_tool,
+        call_tool=companion_tools.call_tool if companions else tools.call_tool,
         read_resource=read_resource(catalogue, multi_round_trip),
         get_prompt=get_prompt(catalogue, multi_round_trip),
         complete_argument=complete_argument(catalogue, call_quota),
@@ -58,7 +71,8 @@ def mcp_server(deployment: Deployment) -> Endpoint:
         only=deployment.methods,
         in_sessions=None
         if deployment.methods
-        else _session_methods(deployment, operations, call_quota, secret),
+        else _session_methods(deployment, operations, call_quota, secret, companions),
+        companion_tools=companion_tools if companions else None,
     )
     return Endpoint(
         methods, deployment.allowed_origins, deployment.allowed_hosts, deployment.limits
@@ -109,6 +123,7 @@ def _session_methods(
     operations: TaskOperations,
     call_quota: CallQuota,
     secret: Callable[[], str],
+    companions: bool,
 ) -> SessionMethods:
     result_links = ResultLinks(deployment.payloads_within_request)
     ids = DerivedIds(secret, deployment.cell)
@@ -118,7 +133,7 @@ def _session_methods(
         event_ids,
         ids,
         operations,
-        TaskStream(operations, result_links, event_ids, call_quota),
+        TaskStream(operations, result_links, event_ids, call_quota, companions),
         CallStream(deployment.call_table, ids, operations, event_ids, call_quota),
         Tasks20251125(
             operations,

@@ -8,6 +8,7 @@ from typing import Any
 from ..registry.catalogue import Catalogue
 from ..server_identity import ServerIdentity
 from .call import Method, MethodTable
+from .methods.companion_tools import CompanionTools
 from .session_methods import SessionMethods
 
 
@@ -28,6 +29,8 @@ class ServerMethods:
     """The names of the methods that this function answers; empty for all."""
     in_sessions: SessionMethods | None = None
     """None for a function without sessions: it answers each request by what that says itself."""
+    companion_tools: CompanionTools | None = None
+    """None for a deployment without them, or without a tool that they are for."""
 
     def capabilities(self) -> dict[str, Any]:
         """The members of ServerCapabilities that all revisions have: what the deployment serves."""

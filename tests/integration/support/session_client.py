@@ -43,7 +43,7 @@ class Reply:
     """An HTTP response: a JSON-RPC message, or events."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: Any
     events: list[Event]
 
     @property
@@ -148,32 +148,40 @@ class SessionClient:
     def follow(self, request: dict[str, Any], answer: AnswerQuestion | None = None) -> Called:
         """Send a request and wait for its response as the official SDKs do."""
         until = time.monotonic() + CALL_SECONDS
-        reply = self.post(request)
-        called = Called({}, 0)
+        called, last_id = Called({}, 0), None
+        sent = self._open("POST", json.dumps(request).encode(), None)
         while True:
             called.connections += 1
-            for message in _messages(reply):
-                if "method" not in message:
-                    wire.check(request["method"], message, self.version)
-                    assert message["id"] == request["id"], message
-                    called.response = message
-                    return called
-                if "id" in message:
-                    called.requests.append(message)
-                    assert answer is not None, message
-                    response = {"jsonrpc": "2.0", "id": message["id"], "result": answer(message)}
-                    taken = self.post(response)
-                    assert taken.status == 202, taken
-                else:
-                    called.progress.append(message)
-            assert reply.last_id is not None, reply
+            with sent as response:
+                for event in _events(response):
+                    last_id = event.id or last_id
+                    if event.message is not None and self._take(event.message, called, answer):
+                        wire.check(request["method"], called.response, self.version)
+                        assert called.response["id"] == request["id"], called
+                        return called
+            assert last_id is not None, called
             assert time.monotonic() < until, called
             time.sleep(0.1)
-            reply = self.get(reply.last_id)
+            sent = self._open("GET", None, {"Last-Event-ID": last_id})
 
-    def _http(
+    def _take(self, message: dict[str, Any], called: Called, answer: AnswerQuestion | None) -> bool:
+        """Take one message, while the stream may go on; whether it is the response."""
+        if "method" not in message:
+            called.response = message
+            return True
+        if "id" not in message:
+            called.progress.append(message)
+            return False
+        wire.check_request(message, self.version)
+        called.requests.append(message)
+        assert answer is not None, message
+        taken = self.post({"jsonrpc": "2.0", "id": message["id"], "result": answer(message)})
+        assert taken.status == 202, taken
+        return False
+
+    def _open(
         self, method: str, body: bytes | None, headers: Mapping[str, str | None] | None
-    ) -> Reply:
+    ) -> Any:
         sent: dict[str, str | None] = {
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
@@ -183,33 +191,40 @@ class SessionClient:
             sent |= {"Mcp-Session-Id": self.session_id, "MCP-Protocol-Version": self.version}
         kept = {k: v for k, v in {**sent, **(headers or {})}.items() if v is not None}
         request = urllib.request.Request(self.url, body, kept, method=method)
+        return urllib.request.urlopen(request, timeout=REQUEST_SECONDS)
+
+    def _http(
+        self, method: str, body: bytes | None, headers: Mapping[str, str | None] | None
+    ) -> Reply:
         try:
-            with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as response:
-                return _reply(response.status, response.headers, response.read())
+            with self._open(method, body, headers) as response:
+                return Reply(response.status, response.headers, list(_events(response)))
         except urllib.error.HTTPError as error:
             with error:
-                return _reply(error.code, error.headers, error.read())
+                return Reply(error.code, error.headers, list(_events(error)))
 
 
-def _reply(status: int, headers: Any, body: bytes) -> Reply:
-    if not body:
-        return Reply(status, headers, [])
-    if headers.get_content_type() != "text/event-stream":
-        return Reply(status, headers, [Event(json.loads(body), None, None)])
-    blocks = body.decode().split("\n\n")
-    return Reply(status, headers, [_event(block) for block in blocks if block])
+def _events(response: Any) -> Iterator[Event]:
+    """The events of a response, as they come."""
+    if response.headers.get_content_type() != "text/event-stream":
+        body = response.read()
+        if body:
+            yield Event(json.loads(body), None, None)
+        return
+    lines: list[str] = []
+    for line in response:
+        text = line.decode().rstrip("\n")
+        if text:
+            lines.append(text)
+        elif lines:
+            yield _event(lines)
+            lines = []
 
 
-def _event(block: str) -> Event:
-    fields = dict(line.split(": ", 1) for line in block.split("\n") if not line.startswith(":"))
+def _event(lines: list[str]) -> Event:
+    fields = dict(line.split(": ", 1) for line in lines if not line.startswith(":"))
     data = fields.get("data", "").strip()
     retry = fields.get("retry")
     return Event(
         json.loads(data) if data else None, fields.get("id"), None if retry is None else int(retry)
     )
-
-
-def _messages(reply: Reply) -> Iterator[dict[str, Any]]:
-    for event in reply.events:
-        if event.message is not None:
-            yield event.message

@@ -10,12 +10,14 @@ from __future__ import annotations
 import base64
 import binascii
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from ...protocol.errors import invalid_params
 from ...registry.catalogue import Catalogue, Entry, PromptEntry, ToolEntry
 from ..call import Call, Complete, Method
+from .companion_tools import CompanionTools
 
 PAGE_SIZE: Final = 100
 
@@ -25,7 +27,7 @@ LIST_FRESH_MS: Final = 300_000
 
 def list_method(
     member: str, items: Mapping[str, dict[str, Any]], page_size: int = PAGE_SIZE
-) -> Method:
+) -> Callable[[Call], Complete]:
     """A list method whose result has `items` as `member`, in ascending order of their names."""
     names = sorted(items)
     pages = {
@@ -44,19 +46,18 @@ def list_method(
 
 def list_methods(
     catalogue: Catalogue,
-    tools: Iterable[ToolEntry],
+    companions: CompanionTools | None,
     tool: Callable[[ToolEntry], dict[str, Any]],
     resource: Callable[[Entry], dict[str, Any]],
     prompt: Callable[[PromptEntry], dict[str, Any]],
 ) -> dict[str, Method]:
     """All four list methods.
 
-    `tool`, `resource` and `prompt` make the definitions that a revision shows. `tools` are those
-    that it lists.
+    `tool`, `resource` and `prompt` make the definitions that a revision shows.
     """
     resources = catalogue.resources.values()
     return {
-        "tools/list": list_method("tools", {e.name: tool(e) for e in tools}),
+        "tools/list": _tools_list(catalogue, companions, tool),
         "resources/list": list_method(
             "resources", {e.name: resource(e) for e in resources if not e.uri.variables}
         ),
@@ -67,6 +68,27 @@ def list_methods(
             "prompts", {e.name: prompt(e) for e in catalogue.prompts.values()}
         ),
     }
+
+
+def _tools_list(
+    catalogue: Catalogue,
+    companions: CompanionTools | None,
+    shape: Callable[[ToolEntry], dict[str, Any]],
+) -> Method:
+    """A client that can take a task's result gets the tools alone; any other one has companions."""
+    tools = catalogue.tools.values()
+    alone = list_method("tools", {entry.name: shape(entry) for entry in tools})
+    if companions is None:
+        return alone
+    accompanied = list_method("tools", companions.listed(tools, shape))
+
+    def list_tools(call: Call) -> Complete:
+        takes_tasks = call.declares_tasks or call.resumes
+        page = alone(call) if takes_tasks else accompanied(call)
+        # A shared cache does not know which client it answers.
+        return replace(page, cache_scope="private")
+
+    return list_tools
 
 
 def _page(

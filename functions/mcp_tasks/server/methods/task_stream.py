@@ -20,6 +20,7 @@ from ...tasks.task import Task
 from ..call import Call, Complete, Outcome, StreamPaused
 from ..stream_position import EventIds, StreamPosition
 from .call_quota import CallQuota
+from .companion_results import task_result
 from .result_links import ResultLinks
 from .stream_connection import BUFFERED_MS, StreamConnection, WriteRequest
 from .task_operations import TaskOperations
@@ -36,6 +37,8 @@ class TaskStream:
     result_links: ResultLinks
     event_ids: EventIds
     call_quota: CallQuota
+    companion_tools: bool = False
+    """Whether a client that does not resume has tools to ask for the result."""
     clock: Clock = SYSTEM_CLOCK
 
     def follow(self, call: Call, position: StreamPosition, write_request: WriteRequest) -> Outcome:
@@ -59,8 +62,23 @@ class TaskStream:
                 return self._end(task, connection)
             over = connection.is_over(_buffered_ms(task, connection))
             if over or (asked and not call.channel.streams):
-                return _pause(task, connection)
+                return self._pause(task, connection)
             connection.wait(task.status_message)
+
+    def _pause(self, task: Task, connection: StreamConnection) -> Outcome:
+        if connection.call.resumes:
+            if not connection.sent:  # some clients give up a call without progress
+                connection.progress(task.status_message)
+            return StreamPaused()
+        if self.companion_tools and connection.position.method == "tools/call":
+            return Complete(task_result(task, self.result_links, self.clock.now_ms()))
+        raise ProtocolError(
+            ErrorCode.INTERNAL_ERROR,
+            "The tool takes longer than this client's connection lasts; it goes on as a task, "
+            "which needs a client that declares tasks or resumes event streams",
+            {"taskId": task.task_id},
+            status=HTTPStatus.OK,
+        )
 
     def _end(self, task: Task, connection: StreamConnection) -> Outcome:
         if task.status is Status.COMPLETED:
@@ -104,17 +122,3 @@ def _send_questions(task: Task, connection: StreamConnection) -> bool:
     }
     connection.ask(questions, replace(connection.position, asked=tuple(ask.id for ask in asks)))
     return bool(new)
-
-
-def _pause(task: Task, connection: StreamConnection) -> Outcome:
-    if connection.call.resumes:
-        if not connection.sent:  # some clients give up a call without progress
-            connection.progress(task.status_message)
-        return StreamPaused()
-    raise ProtocolError(
-        ErrorCode.INTERNAL_ERROR,
-        "The tool takes longer than this client's connection lasts; it goes on as a task, "
-        "which needs a client that declares tasks or resumes event streams",
-        {"taskId": task.task_id},
-        status=HTTPStatus.OK,
-    )

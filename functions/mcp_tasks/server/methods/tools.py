@@ -6,7 +6,7 @@ A tool runs within the request, or the call becomes a task (`task_creation.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger
@@ -18,6 +18,7 @@ from ...redaction import client_errors_redacted
 from ...registry.catalogue import Catalogue, ToolEntry
 from ..call import Call, Complete, InputNeeded, MissingTasksExtension, Outcome, TaskCreated
 from ..scopes import ScopeCheck
+from .companion_tools import KINDS, becomes_task
 from .execution_input import execution_input
 from .idempotent_creation import IdempotentCreation
 from .multi_round_trip import MultiRoundTrip
@@ -38,6 +39,9 @@ class ToolCalls:
     multi_round_trip: MultiRoundTrip
     creation: IdempotentCreation
     scope_check: ScopeCheck
+    companion_tools: bool = False
+    """Whether a client without tasks that does not wait, either, may get a task
+    (`companion_tools.py`)."""
 
     def call_tool(self, call: Call) -> Outcome:
         """Run the tool and return its result, ask the client, or create a task.
@@ -47,7 +51,8 @@ class ToolCalls:
         entry, arguments = self._requested(call)
         logger.append_keys(tool=entry.name)
         self.scope_check.check(call, entry.scopes)
-        if entry.task_support == "required" and not (call.declares_tasks or call.waits):
+        as_task = self._becomes_task(entry, call)
+        if entry.task_support == "required" and not as_task:
             raise MissingTasksExtension(entry.name, REQUIRED)
 
         from ...registry.asking import ToolError
@@ -60,7 +65,7 @@ class ToolCalls:
         except InvalidArguments as error:
             return Complete(error_result(f"Invalid arguments: {error}"))
         try:
-            if not _becomes_task(entry, call):
+            if not as_task:
                 return self._run(tool, call, arguments, values)
             if entry.asks_first and (task := self.creation.existing(call, entry, arguments)):
                 return self._created(call, task)
@@ -69,8 +74,16 @@ class ToolCalls:
             return Complete(error_result(str(error)))
         if isinstance(answers, InputNeeded):
             return answers
+        if not (call.declares_tasks or call.waits):
+            call = replace(call, client_can=call.client_can | KINDS)
         start_with = execution_input(entry, call, arguments, answers)
         return self._created(call, self.creation.create(call, entry, arguments, start_with))
+
+    def _becomes_task(self, entry: ToolEntry, call: Call) -> bool:
+        """Whether a call becomes a task, or runs within its request."""
+        if entry.task_support == "forbidden":
+            return False
+        return call.declares_tasks or (becomes_task(entry) and (call.waits or self.companion_tools))
 
     def _created(self, call: Call, task: Task) -> TaskCreated:
         """The task, which may be that of an earlier call with the same idempotency key: then the
@@ -127,10 +140,3 @@ class ToolCalls:
 
         asking = ask if tool.ask_first is not None else None
         return self.multi_round_trip.answers(call, tool.name, arguments, asking, tool.secrets)
-
-
-def _becomes_task(entry: ToolEntry, call: Call) -> bool:
-    """Whether a call becomes a task, or runs within its request."""
-    if entry.task_support == "forbidden":
-        return False
-    return call.declares_tasks or (call.waits and entry.without_tasks == "task")

@@ -54,7 +54,7 @@ class HandshakeRevision(SessionRevision):
             "logging/setLevel": self._set_level,
             **list_methods(
                 catalogue,
-                catalogue.tools.values(),
+                self.methods.companion_tools,
                 self.tool_definition,
                 self.resource_definition,
                 self.prompt_definition,

@@ -39,7 +39,7 @@ class Revision20260728(Revision):
         return {
             "server/discover": self._discover(),
             **list_methods(
-                catalogue, catalogue.tools.values(), _definition, _definition, _definition
+                catalogue, methods.companion_tools, _definition, _definition, _definition
             ),
             "tools/call": methods.call_tool,
             "resources/read": methods.read_resource,
