@@ -19,7 +19,7 @@ def listed(result: dict[str, Any]) -> set[str]:
 
 def test_a_workflow_answers_a_client_without_tasks(plain_client: Client) -> None:
     """It asks, and the client's model brings the answer."""
-    assert listed(plain_client.post("tools/list").result) >= COMPANIONS
+    assert listed(plain_client.request("tools/list").result) >= COMPANIONS
     told = plain_client.call("tally_columns", csv="a\n1\n").result["structuredContent"]
     assert told["status"] == "input_required"
     (question,) = told["questions"]

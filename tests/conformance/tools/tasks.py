@@ -41,9 +41,9 @@ def slow_compute(task: TaskContext, seconds: float, label: str = "") -> str:
     return f"computed {label} for {seconds} s"
 
 
-@tool(task="required", ttl=HOUR, poll_every=QUICK)
+@tool(task="required", ttl=HOUR, poll_every=QUICK, without_tasks="refuse")
 def failing_job() -> str:
-    """End with a tool error after a while."""
+    """End with a tool error after a while. A client without tasks gets error -32021."""
     time.sleep(1)
     raise ToolError("The job failed, as it always does")
 

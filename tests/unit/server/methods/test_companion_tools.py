@@ -117,7 +117,7 @@ def test_a_client_that_can_be_asked_is_asked(stack: Stack, time: Time) -> None:
     time.meanwhile.append(asks(stack, time))
     stack.calls.instead["send_task_success"] = lambda **arguments: {}
     request: dict[str, Any] = {"name": "wait", "arguments": {}}
-    can = {"elicitation": {}}
+    can: dict[str, Any] = {"elicitation": {}}
     asked = stack.post("tools/call", request, capabilities=can)
     (key,) = asked.result["inputRequests"]
     time.meanwhile.append(completes(stack, time))
