@@ -9,10 +9,12 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from mcp_tasks import environment
+from mcp_tasks.notifications.server_changes import RESOURCE_UPDATED
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.registry.tool import Tool
 
 from .authorizer_function import Authorizer
+from .event_bus import TaskEvents
 from .function_code import FunctionCode
 from .grants import allow, allow_declared, allow_executions, role_of
 from .payloads_bucket import PayloadsBucket
@@ -50,6 +52,7 @@ class ApiProps:
     tables: Tables
     payloads: PayloadsBucket
     settings: Settings
+    task_events: TaskEvents
     authorizer: Authorizer | None
     """Checks access tokens, where there are any (`-c auth=oauth`)."""
 
@@ -107,6 +110,7 @@ class McpApi(Construct):
                 **environment_of(_within_requests(catalogue)),
                 **props.environment(transfer),
                 environment.SESSIONS_TABLE: props.tables.sessions.name,
+                environment.EVENT_BUS: props.task_events.name,
                 environment.STATE_MACHINE_PREFIX: workflows.arn_prefix,
                 environment.REQUEST_STATE_KEY_SECRET: state_key.arn,
             },
@@ -134,6 +138,7 @@ def _allow_storing(function: lambda_.Function, props: ApiProps) -> None:
     props.tables.callers.grant(function, *CALLER_ACTIONS)
     props.tables.sessions.grant(function, *SESSION_ACTIONS)
     props.payloads.allow(function, ["s3:GetObject", "s3:PutObject"], "")
+    props.task_events.allow_announcing(function, RESOURCE_UPDATED)
 
 
 def _allow_executions(function: lambda_.Function, workflows: ToolWorkflows) -> None:

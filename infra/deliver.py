@@ -1,4 +1,4 @@
-"""`deliver`: from an event on the bus to the mailboxes of the subscriptions that name its task."""
+"""`deliver`: from an event on the bus to the mailboxes that follow what has changed."""
 
 from __future__ import annotations
 
@@ -48,16 +48,14 @@ class DeliverFunction(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         queue, dead_letters = self._queues(code)
-        task_events.on_change(
-            self,
-            "TaskChanged",
-            targets.SqsQueue(
-                queue,
-                dead_letter_queue=dead_letters,
-                max_event_age=RULE_MAX_AGE,
-                retry_attempts=RULE_RETRIES,
-            ),
+        target = targets.SqsQueue(
+            queue,
+            dead_letter_queue=dead_letters,
+            max_event_age=RULE_MAX_AGE,
+            retry_attempts=RULE_RETRIES,
         )
+        task_events.on_change(self, "TaskChanged", target)
+        task_events.on_announcement(self, "ServerChanged", target)
         self.function = code.function(
             self,
             "deliver",

@@ -1,4 +1,4 @@
-"""The EventBridge bus on which every change of a task is an event."""
+"""The EventBridge bus on which every change of a task, a resource or a list is an event."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from mcp_tasks.notifications.event_bus import DETAIL_TYPE, SOURCE
+from mcp_tasks.notifications.server_changes import METHODS
 
 from .cdk_nag_findings import acknowledge
 from .dead_letter_queue import DeadLetterQueue
@@ -36,7 +37,7 @@ class TaskEvents(Construct):
             self,
             "Bus",
             event_bus_name=Stack.of(self).stack_name,
-            description="Every change of every task",
+            description="Every change of a task, a resource and a list",
             kms_key=encryption.key,
             dead_letter_queue=self._dead_letter_queue(encryption),
         )
@@ -78,12 +79,40 @@ class TaskEvents(Construct):
         """Allow to put events onto the bus."""
         self._bus.grant_put_events_to(grantee)
 
+    def allow_announcing(self, grantee: iam.IGrantable, *methods: str) -> None:
+        """Allow to put these notifications onto the bus, and no changes of tasks."""
+        grantee.grant_principal.add_to_principal_policy(
+            iam.PolicyStatement(
+                actions=["events:PutEvents"],
+                resources=[self._bus.event_bus_arn],
+                conditions={"StringEquals": {"events:detail-type": sorted(methods)}},
+            )
+        )
+
     def on_change(self, scope: Construct, construct_id: str, target: events.IRuleTarget) -> None:
         """Add a rule that sends every change of a task to a target."""
+        pattern = events.EventPattern(source=[SOURCE], detail_type=[DETAIL_TYPE])
+        self._rule(scope, construct_id, target, pattern)
+
+    def on_announcement(
+        self, scope: Construct, construct_id: str, target: events.IRuleTarget
+    ) -> None:
+        """Add a rule that sends every change of a resource or a list to a target, whoever put it
+        onto the bus."""
+        pattern = events.EventPattern(detail_type=sorted(METHODS))
+        self._rule(scope, construct_id, target, pattern)
+
+    def _rule(
+        self,
+        scope: Construct,
+        construct_id: str,
+        target: events.IRuleTarget,
+        pattern: events.EventPattern,
+    ) -> None:
         events.Rule(
             scope,
             construct_id,
             event_bus=self._bus,
-            event_pattern=events.EventPattern(source=[SOURCE], detail_type=[DETAIL_TYPE]),
+            event_pattern=pattern,
             targets=[target],
         )

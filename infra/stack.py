@@ -25,7 +25,7 @@ from .rest_api import Gateway
 from .routing import Routing
 from .settings import Settings
 from .subscriptions_api import SubscriptionsApi
-from .sweep import SweepFunction
+from .sweep import SweepFunction, SweptStores
 from .tables import Tables
 from .tool_workflows import ToolWorkflows, WorkflowProps
 
@@ -42,17 +42,18 @@ class McpTasksStack(Stack):
         tables = Tables.create(self, encryption)
         payloads = PayloadsBucket(self, "Payloads", encryption, settings.max_ttl)
         ask = AskFunction(self, "Ask", code, tables.tasks)
-        props = WorkflowProps(code, tables.tasks, payloads, ask, settings.max_workers)
+        task_events = TaskEvents(self, "Events", encryption)
+        props = WorkflowProps(code, tables.tasks, payloads, ask, task_events, settings.max_workers)
         workflows = ToolWorkflows(self, "Tools", props, catalogue, settings.cell)
         FinishFunction(self, "Finish", code, tables.tasks, payloads, workflows)
-        SweepFunction(self, "Sweep", code, tables.tasks, payloads, workflows)
-        task_events = TaskEvents(self, "Events", encryption)
+        stores = SweptStores(tables.tasks, tables.mailboxes, payloads)
+        SweepFunction(self, "Sweep", code, stores, workflows, task_events)
         PublishFunction(self, "Publish", code, tables.tasks, task_events)
         deliver = DeliverFunction(self, "Deliver", code, tables.mailboxes, task_events)
         authorizer = None
         if settings.oauth:
             authorizer = Authorizer(self, "Authorizer", code, settings.oauth)
-        apis = ApiProps(code, tables, payloads, settings, authorizer)
+        apis = ApiProps(code, tables, payloads, settings, task_events, authorizer)
         api = McpApi(self, "Api", apis, workflows, catalogue)
         # What subscribes is replaced after `deliver`, which reads what both versions write.
         api.function.node.add_dependency(deliver.function)

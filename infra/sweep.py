@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from aws_cdk import Duration, Stack
@@ -11,14 +12,16 @@ from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
 from mcp_tasks import environment
+from mcp_tasks.notifications.server_changes import LISTS
 
 from .alarms import alarm_for_missing_invocations, alarm_for_reconcile_delay
 from .cdk_nag_findings import acknowledge
 from .dead_letter_queue import DeadLetterQueue
+from .event_bus import TaskEvents
 from .function_code import FunctionCode
 from .grants import allow, allow_executions
 from .payloads_bucket import PayloadsBucket
-from .tables import TasksTable
+from .tables import MailboxesTable, TasksTable
 from .tool_workflows import ToolWorkflows
 
 INTERVAL: Final = Duration.minutes(1)
@@ -34,6 +37,24 @@ ALARM_DELAY: Final = Duration.hours(6)
 when there are more of them than the sweeper can reconcile, each waits longer."""
 
 
+@dataclass(frozen=True, slots=True)
+class SweptStores:
+    """Where the sweeper finds what it compares."""
+
+    tasks: TasksTable
+    mailboxes: MailboxesTable
+    payloads: PayloadsBucket
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Their names, for the function."""
+        return {
+            environment.TASKS_TABLE: self.tasks.name,
+            environment.MAILBOXES_TABLE: self.mailboxes.name,
+            environment.PAYLOADS_BUCKET: self.payloads.name,
+        }
+
+
 class SweepFunction(Construct):
     """A schedule, the function that it calls, a dead-letter queue, and two alarms.
 
@@ -47,25 +68,27 @@ class SweepFunction(Construct):
         scope: Construct,
         construct_id: str,
         code: FunctionCode,
-        table: TasksTable,
-        payloads: PayloadsBucket,
+        stored: SweptStores,
         workflows: ToolWorkflows,
+        task_events: TaskEvents,
     ) -> None:
         super().__init__(scope, construct_id)
         function = code.function(
             self,
             "sweep",
-            description="Reconciles tasks with their executions",
+            description="Reconciles tasks with their executions; announces changed lists",
             environment={
-                environment.TASKS_TABLE: table.name,
-                environment.PAYLOADS_BUCKET: payloads.name,
+                **stored.environment,
+                environment.EVENT_BUS: task_events.name,
                 environment.STATE_MACHINE_PREFIX: workflows.arn_prefix,
                 "POWERTOOLS_METRICS_NAMESPACE": Stack.of(self).stack_name,
             },
             timeout=TIMEOUT,
             memory_mb=1024,  # it may do what `finish` does
         )
-        _allow_reconciling(function, table, payloads, workflows)
+        _allow_reconciling(function, stored.tasks, stored.payloads, workflows)
+        stored.mailboxes.grant(function, "dynamodb:Query", "dynamodb:PutItem")
+        task_events.allow_announcing(function, *LISTS.values())
         code.encryption.allow_reading_executions(function, workflows.own)
         dead_letters = DeadLetterQueue(
             self,

@@ -17,12 +17,14 @@ from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from mcp_tasks import environment
+from mcp_tasks.notifications.server_changes import RESOURCE_UPDATED
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.registry.tool import Tool
 from mcp_tasks.registry.workflow_tool import WorkflowTool
 
 from .ask import AskFunction
 from .cdk_nag_findings import acknowledge
+from .event_bus import TaskEvents
 from .function_code import FunctionCode
 from .grants import allow_declared, role_of
 from .payloads_bucket import PayloadsBucket
@@ -40,6 +42,7 @@ class WorkflowProps:
     table: TasksTable
     payloads: PayloadsBucket
     ask: AskFunction
+    task_events: TaskEvents
     max_workers: int | None
     """Instances of a worker whose tool says nothing else."""
 
@@ -166,6 +169,7 @@ class ToolWorkflow(Construct):
             environment={
                 environment.TASKS_TABLE: props.table.name,
                 environment.PAYLOADS_BUCKET: props.payloads.name,
+                environment.EVENT_BUS: props.task_events.name,
                 environment.TOOL: tool.name,
                 **tool.env,
             },
@@ -176,6 +180,7 @@ class ToolWorkflow(Construct):
         if instances is not None:
             reserve(worker, instances)
         props.table.allow_reports(worker)
+        props.task_events.allow_announcing(worker, RESOURCE_UPDATED)
         props.payloads.allow(worker, ["s3:GetObject", "s3:PutObject"], f"{tool.name}/")
         allow_declared(role_of(worker), tool.name, tool.permissions)
         allow_secrets(worker, tool)

@@ -62,6 +62,8 @@ HANDSHAKE_RESULTS: Final = {
     "initialize": "InitializeResult",
     "ping": "EmptyResult",
     "logging/setLevel": "EmptyResult",
+    "resources/subscribe": "EmptyResult",
+    "resources/unsubscribe": "EmptyResult",
 }
 
 TASKS_RESULTS: Final[Mapping[str, str]] = {
@@ -94,6 +96,14 @@ REQUESTS: Final[Mapping[str, str]] = {
 
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 CHANGED: Final = "notifications/tasks"
+ANNOUNCEMENTS: Final[Mapping[str, str]] = {
+    "notifications/resources/updated": "ResourceUpdatedNotification",
+    "notifications/resources/list_changed": "ResourceListChangedNotification",
+    "notifications/tools/list_changed": "ToolListChangedNotification",
+    "notifications/prompts/list_changed": "PromptListChangedNotification",
+}
+"""Method of a notification of a change of resources or lists -> its definition."""
+
 SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
 SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 
@@ -234,6 +244,10 @@ def check_heard(
     accepted = _check_acknowledged(messages[0], request_id, wanted_ids)
     known: dict[str, dict[str, Any]] = {}
     for message in messages[1:]:
+        if (method := str(message.get("method"))) in ANNOUNCEMENTS:
+            _check_notification_of_listen(message, request_id, method)
+            _validate(method, CORE, ANNOUNCEMENTS[method], message)
+            continue
         params = _check_change(message, request_id)
         task_id = params["taskId"]
         if task_id not in accepted:
@@ -249,9 +263,9 @@ def _check_acknowledged(
     """subscriptions.mdx, "Acknowledgment"; the ids are the extension's."""
     params = _check_notification_of_listen(message, request_id, ACKNOWLEDGED)
     _validate(ACKNOWLEDGED, CORE, "SubscriptionsAcknowledgedNotification", message)
-    # This server's lists change with a deployment only.
     _members(ACKNOWLEDGED, params, {"_meta", "notifications"})
-    _members(ACKNOWLEDGED, params["notifications"], {"taskIds"})
+    lists = {f"{name}ListChanged" for name in ("tools", "prompts", "resources")}
+    _members(ACKNOWLEDGED, params["notifications"], {"taskIds", "resourceSubscriptions", *lists})
     _validate(
         ACKNOWLEDGED, TASKS, "TaskSubscriptionAcknowledgedNotifications", params["notifications"]
     )
@@ -383,7 +397,8 @@ def _check_error(method: str, message: dict[str, Any]) -> None:
 def _check_handshake_error(method: str, message: dict[str, Any], schema: str) -> None:
     _validate(method, schema, "JSONRPCErrorResponse", message)
     code = message["error"]["code"]
-    if code not in ERRORS and (method, code) != ("resources/read", RESOURCE_NOT_FOUND):
+    of_resource = method.startswith("resources/") and code == RESOURCE_NOT_FOUND
+    if code not in ERRORS and not of_resource:
         raise InvalidMessage(f"{method}: the error code {code} is not one of the revision's")
     _check_id(method, message)
 

@@ -1,4 +1,4 @@
-"""Puts every change of a task into the mailboxes of its subscriptions.
+"""Puts every change of a task, a resource or a list into the mailboxes that follow it.
 
 The events come from the event bus through an SQS queue.
 """
@@ -15,6 +15,7 @@ from mcp_tasks.aws.errors import error_code
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.notifications.changes import read_change
 from mcp_tasks.notifications.delivery import Delivery, deliver_all
+from mcp_tasks.notifications.server_changes import METHODS, ServerChange, change_of_event
 from mcp_tasks.tasks.task import now_ms
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
 def _delivery(body: str) -> Delivery | None:
     """The delivery of an event; None for what is no event of this server."""
     try:
-        change = read_change(json.loads(body)["detail"])
+        event = json.loads(body)
+        detail, kind = event["detail"], event.get("detail-type")
+        change = change_of_event(event) if kind in METHODS else read_change(detail)
     except (KeyError, TypeError, ValueError) as error:
         _log_failure(error)
         return None
@@ -59,12 +62,11 @@ def _delivered(delivery: Delivery | None) -> bool:
         _log_failure(delivery.error)
         return False
     change = delivery.change
-    logger.info(
-        "change delivered",
-        task_id=change.task_id,
-        revision=change.revision,
-        mailboxes=delivery.mailboxes,
-    )
+    if isinstance(change, ServerChange):
+        about: dict[str, Any] = {"notification": change.method}
+    else:
+        about = {"task_id": change.task_id, "revision": change.revision}
+    logger.info("change delivered", **about, mailboxes=delivery.mailboxes)
     return True
 
 

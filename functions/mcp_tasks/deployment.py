@@ -21,6 +21,7 @@ from .aws.clients import (
     aws_client,
 )
 from .limits import Limits
+from .notifications.announced_lists import AnnouncedLists
 from .notifications.event_bus import EventBus
 from .notifications.mailboxes import Mailboxes
 from .payloads.s3_store import MAX_READ_ATTEMPTS, PayloadStore
@@ -110,6 +111,11 @@ class Deployment:
         """The event bus that the changes of tasks are published to."""
         client = self._client("events", config=DEFAULT_CONFIG)
         return EventBus(client, self._environment[names.EVENT_BUS])
+
+    @cached_property
+    def announced_lists(self) -> AnnouncedLists:
+        """Which lists were announced last."""
+        return AnnouncedLists(self._dynamodb, self._environment[names.MAILBOXES_TABLE])
 
     @cached_property
     def _dynamodb(self) -> Any:

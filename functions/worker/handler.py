@@ -73,6 +73,7 @@ def run(event: dict[str, Any]) -> Any:
         answers=answers,
         client_can=frozenset(event.get("client_can") or ()),
         secrets=SecretValues(tool.secrets if tool else {}),
+        on_resource_changed=lambda uri: deployment.event_bus.resource_changed(uri),
         on_report=status_reporter(deployment.task_table, event["task"], now_ms),
     )
     if isinstance(tool, FunctionTool):

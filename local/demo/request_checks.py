@@ -117,8 +117,15 @@ async def get_a_prompt(demo: Demo, client: Client) -> None:
 
 
 async def connect_an_older_client(demo: Demo, client: Client) -> None:
-    """A client of the previous protocol revision connects to the same URL, with `initialize`."""
-    async with Client(demo.url, mode="legacy", read_timeout_seconds=REQUEST_SECONDS) as older:
+    """A client of the previous protocol revision connects to the same URL, with `initialize`. It
+    knows no tasks: a workflow runs as one call, with its progress and its question.
+    """
+    async with Client(
+        demo.url,
+        mode="legacy",
+        read_timeout_seconds=REQUEST_SECONDS,
+        elicitation_callback=demo.task_line.answer,
+    ) as older:
         demo.screen.say(f"revision {older.protocol_version}")
         expect("the revision", older.protocol_version, OLDER_REVISION)
         tools = {tool.name: tool for tool in (await older.list_tools()).tools}
@@ -130,5 +137,22 @@ async def connect_an_older_client(demo: Demo, client: Client) -> None:
             demo.screen.say(f'greet(name="Grace") returns "{text_of(result)}"')
             expect("the text", text_of(result), "Hello, Grace!")
         if "profile_dataset" in tools:
-            execution = tools["profile_dataset"].execution
-            expect("profile_dataset needs a task", execution and execution.task_support, "required")
+            await call_a_workflow(demo, older)
+
+
+async def call_a_workflow(demo: Demo, older: Client) -> None:
+    """`profile_dataset` in one `await`, as any other tool."""
+    told: list[str] = []
+
+    async def progressed(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message or "")
+        demo.screen.say(message or "", "dim")
+
+    result = await older.call_tool(
+        "profile_dataset", {"csv": demo.airports_csv}, progress_callback=progressed
+    )
+    expect("the result is no error", bool(result.is_error), False)
+    expect("questions asked", len(demo.task_line.answers), 1)
+    expect_that(bool(told), "progress", told)
+    rows = structured(result)["rows"]
+    demo.screen.say(f"profile_dataset(...) returns the profile of {rows:,} rows")

@@ -543,11 +543,12 @@ WRONG_LISTENS: Final[dict[str, list[dict[str, Any]]]] = {
     "an id that was not asked for": [acknowledged("c1-9"), ended()],
     "an id twice": [acknowledged("c1-0", "c1-0"), ended()],
     "an id that is none": [acknowledged("c1-0", 1), ended()],  # type: ignore[arg-type]
-    "lists that do not change": [acknowledged(toolsListChanged=True), ended()],
+    "what no filter has": [acknowledged(somethingChanged=True), ended()],
     "a task that was not acknowledged": [acknowledged("c1-0"), change("c1-1"), ended()],
     "progress": [ACK, note("progress", progressToken=1, progress=1, _meta={TAG: 7}), ended()],
     "a log": [ACK, note("message", level="info", data=1, _meta={TAG: 7}), ended()],
-    "lists": [ACK, note("tools/list_changed", _meta={TAG: 7}), ended()],
+    "a list without a tag": [ACK, note("tools/list_changed", _meta={}), ended()],
+    "a resource without a uri": [ACK, note("resources/updated", _meta={TAG: 7}), ended()],
     "a change without a tag": [ACK, change(_meta={}), ended()],
     "an acknowledgement without a tag": [
         note("subscriptions/acknowledged", notifications={"taskIds": []}),

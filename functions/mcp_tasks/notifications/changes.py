@@ -1,26 +1,29 @@
 """One change of a task, as an event carries it: the params of `notifications/tasks` (tasks.md,
 "Task Status Notifications"), which are the task as `tasks/get` returned it at that moment.
 
-An event has two more members in `_meta`, which clients do not get: the task's revision, by which
-changes are put in order, and the names of the members that were too large for an event.
+An event has more members in `_meta`, which clients do not get: the task's revision, by which
+changes are put in order; the names of the members that were too large for an event; and a hash of
+the session whose client has asked for the task.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from aws_lambda_powertools import Logger
 
 from ..protocol.meta import META_MEMBER
+from ..tasks.caller_key import digest
 from ..tasks.state import Status
 from ..tasks.task import Task
 from ..tasks.task_item import UnreadableRow, revision_of, task_of
 
 REVISION: Final = "mcp-tasks/revision"
 LEFT_OUT: Final = "mcp-tasks/leftOut"
+SESSION: Final = "mcp-tasks/session"
 
 MAX_DETAIL_BYTES: Final = 240_000
 """Of an event's detail. EventBridge and SQS take 256 KB, with what EventBridge adds itself."""
@@ -44,6 +47,18 @@ class Change:
     """The notification's params, without `_meta`."""
     left_out: tuple[str, ...] = ()
     """The names of the members that were too large for an event."""
+    session: str | None = None
+    """The session whose client has asked for the task, as its topic (`session_topic`)."""
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Mailboxes that follow one of these receive it."""
+        return (task_topic(self.task_id), *([self.session] if self.session else []))
+
+    @property
+    def entry_key(self) -> str:
+        """Its sort key in a mailbox: one for each revision, in their order."""
+        return f"{self.task_id}#{self.revision:012}"
 
     @property
     def terminal(self) -> bool:
@@ -55,16 +70,29 @@ class Change:
         about: dict[str, Any] = {REVISION: self.revision}
         if self.left_out:
             about[LEFT_OUT] = list(self.left_out)
+        if self.session:
+            about[SESSION] = self.session
         return json.dumps({**self.params, META_MEMBER: about}, separators=(",", ":"))
+
+
+def task_topic(task_id: str) -> str:
+    """What mailboxes follow that receive the changes of a task."""
+    return f"task#{task_id}"
+
+
+def session_topic(session_key: str) -> str:
+    """What the mailbox of a session's own stream follows: the tasks that its client asks for."""
+    return f"session#{digest(session_key)[:32]}"
 
 
 def change_to(task: Task, at: int, wire_format: WireFormat) -> Change:
     """The change that led to a task's current state. A result that is stored in S3 is left out."""
-    params = wire_format(task, at)
+    params, key = wire_format(task, at), task.client_context.get("session")
+    session = session_topic(str(key)) if key is not None else None
     if task.result is None and task.result_payload is not None:
         params.pop("result", None)
-        return Change(task.task_id, task.revision, params, ("result",))
-    return Change(task.task_id, task.revision, params)
+        return Change(task.task_id, task.revision, params, ("result",), session)
+    return Change(task.task_id, task.revision, params, session=session)
 
 
 def read_change(detail: Mapping[str, Any]) -> Change:
@@ -78,6 +106,7 @@ def read_change(detail: Mapping[str, Any]) -> Change:
         revision=int(about[REVISION]),
         params={name: value for name, value in detail.items() if name != META_MEMBER},
         left_out=tuple(about.get(LEFT_OUT, ())),
+        session=about.get(SESSION),
     )
 
 
@@ -118,4 +147,4 @@ def fit_to_event(change: Change) -> Change:
             break
         if params.pop(member, None) is not None:
             left_out.append(member)
-    return Change(change.task_id, change.revision, params, tuple(left_out))
+    return replace(change, params=params, left_out=tuple(left_out))

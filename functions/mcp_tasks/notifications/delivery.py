@@ -14,8 +14,8 @@ from typing import Final
 
 from ..aws.errors import is_transient
 from ..tasks.errors import Busy
-from .changes import Change
 from .clock import SYSTEM_CLOCK, Clock
+from .mailbox import AnyChange
 from .mailboxes import MAX_BATCH_WRITES, Mailboxes, Receiver
 
 MAX_STEP_BYTES: Final = 1_000_000
@@ -32,7 +32,7 @@ FIRST_PAUSE_MS: Final = 40
 class Delivery:
     """One change on its way."""
 
-    change: Change
+    change: AnyChange
     detail: str
     """The change as JSON."""
     receivers: list[Receiver] | None = None
@@ -96,7 +96,7 @@ def _attempt_step(mailboxes: Mailboxes, delivery: Delivery, clock: Clock) -> Non
 def _step(mailboxes: Mailboxes, delivery: Delivery, now: int) -> None:
     """Read who receives the change, or write it into some mailboxes. Raises what that raises."""
     if delivery.receivers is None:
-        delivery.receivers = mailboxes.receivers(delivery.change.task_id, now)
+        delivery.receivers = mailboxes.receivers(delivery.change.topics, now)
         delivery.mailboxes = len(delivery.receivers)
         return
     count = max(1, min(MAX_BATCH_WRITES, MAX_STEP_BYTES // len(delivery.detail)))

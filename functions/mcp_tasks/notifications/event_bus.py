@@ -1,4 +1,4 @@
-"""The stack's event bus, to which every change of every task is published.
+"""The stack's event bus, to which every change of a task, a resource and a list is published.
 
 Any EventBridge rule on the bus can match the events.
 
@@ -7,13 +7,19 @@ Source: EventBridge API reference, "PutEvents"; user guide, "Handling failures w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from aws_lambda_powertools import Logger
+from botocore.exceptions import BotoCoreError, ClientError
+
+from ..aws.errors import error_code
 from ..tasks.task import Task
 from ..workflows.executions import execution_arn
 from .changes import MAX_DETAIL_BYTES, Change
+from .server_changes import MAX_URI_CHARACTERS, RESOURCE_UPDATED
 
 if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
@@ -24,6 +30,9 @@ DETAIL_TYPE: Final = "notifications/tasks"
 
 MAX_ENTRIES: Final = 10
 """Of one call of PutEvents."""
+
+
+logger = Logger()
 
 
 class NotPublished(Exception):
@@ -51,6 +60,34 @@ class EventBus:
                 raise NotPublished(", ".join(sorted(codes)))
             count += len(entries)
         return count
+
+    def announce(self, method: str, params: Mapping[str, Any]) -> None:
+        """Publish a change of a resource or a list. Raises NotPublished, and ClientError."""
+        response = self._client.put_events(
+            Entries=[
+                {
+                    "EventBusName": self._name,
+                    "Source": SOURCE,
+                    "DetailType": method,
+                    "Detail": json.dumps(dict(params)),
+                }
+            ]
+        )
+        if response["FailedEntryCount"]:
+            raise NotPublished(str(response["Entries"][0].get("ErrorCode")))
+
+    def resource_changed(self, uri: str) -> None:
+        """Announce that a resource has changed.
+
+        An announcement that fails is logged: what the author's function has done stays done.
+        Raises ValueError for what is no URI.
+        """
+        if not isinstance(uri, str) or not 0 < len(uri) <= MAX_URI_CHARACTERS:
+            raise ValueError(f"a URI is a text of at most {MAX_URI_CHARACTERS} characters")
+        try:
+            self.announce(RESOURCE_UPDATED, {"uri": uri})
+        except (NotPublished, BotoCoreError, ClientError) as error:
+            logger.error("A change of a resource was not published", error=error_code(error))
 
     def _entry(self, task: Task, change: Change) -> PutEventsRequestEntryTypeDef:
         return {

@@ -7,6 +7,7 @@ from typing import Final
 
 from .changes import Change
 from .live_mailboxes import LiveMailbox
+from .server_changes import ServerChange
 
 REUSABLE_MS: Final = 60_000
 """How long a released mailbox goes on receiving, for the next subscription of its client."""
@@ -14,6 +15,9 @@ REUSABLE_MS: Final = 60_000
 GRACE_MS: Final = 10_000
 """How much longer than planned a mailbox receives: its subscription may end late. No function lives
 longer."""
+
+
+AnyChange = Change | ServerChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class MailboxEntry:
     """A change in a mailbox, under its sort key."""
 
     key: str
-    change: Change
+    change: AnyChange
     arrived_at: int
     """Milliseconds since the epoch."""
 

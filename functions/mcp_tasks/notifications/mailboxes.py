@@ -1,14 +1,15 @@
 """The mailboxes of subscriptions: what is kept for each of them, in a DynamoDB table of its own.
 
     pk             sk                   attributes                what it is
-    task#<id>      <number>             caller, mailbox,          a mailbox that gets a task's
-                                        receivesUntil             changes as long as it is live
+    <topic>        <number>             caller, mailbox,          a mailbox that gets the changes of
+                                        receivesUntil             a topic as long as it is live
     mailbox#<id>   <task>#<revision>    detail, arrivedAt         an entry: a change to be delivered
     mailbox#<id>   ~replaced                                      the subscription has to end
     caller#<hash>  ...                  see `mailbox_quota`       which mailboxes are live
 
-A subscription reads only its mailbox, however many tasks it is for. A caller's mailboxes are
-numbered, so a task has no more items than its caller may have mailboxes. Items live for minutes.
+A topic is a task (`task#<id>`), a resource, a list, or a session. A subscription reads only its
+mailbox, however many topics it is for. A caller's mailboxes are numbered, so a topic has no more
+items than callers may have mailboxes. Items live for minutes.
 DynamoDB removes them some time after `expiresAt` (seconds), so readers check the other times
 (milliseconds) themselves.
 """
@@ -22,11 +23,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ..tasks.errors import Busy
-from .changes import Change, read_change
+from .changes import read_change, task_topic
 from .live_mailboxes import LiveMailbox
-from .mailbox import REUSABLE_MS, Mailbox, MailboxEntry, Subscriber
+from .mailbox import REUSABLE_MS, AnyChange, Mailbox, MailboxEntry, Subscriber
 from .mailbox_items import attributes, expires_at, put, query
 from .mailbox_quota import MailboxQuota, SubscriptionLimits
+from .server_changes import server_change
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -82,25 +84,25 @@ class Mailboxes:
             self._end_subscription(replaced)
         return mailbox
 
-    def follow(self, mailbox: Mailbox, task_ids: Collection[str], until: int) -> None:
-        """Let a mailbox receive every change of these tasks from now on, until a time.
+    def follow(self, mailbox: Mailbox, followed: Collection[str], until: int) -> None:
+        """Let a mailbox receive every change of these tasks and topics from now on, until a time.
 
         The tasks are those of the mailbox's caller. Raises Busy, and ClientError.
         """
-        added = [task_id for task_id in task_ids if task_id not in mailbox.delivered]
+        added = [name for name in followed if name not in mailbox.delivered]
         if mailbox.follows_until < until + REUSABLE_MS:
             mailbox.follows_until = until + REUSABLE_MS + EXTRA_RECEIVE_MS
-            added = list(task_ids)
+            added = list(followed)
         self._write(
             put(
-                pk=f"task#{task_id}",
+                pk=name if "#" in name else task_topic(name),
                 sk=str(mailbox.number),
                 caller=mailbox.caller,
                 mailbox=mailbox.id,
                 receivesUntil=mailbox.follows_until,
                 expiresAt=expires_at(mailbox.follows_until),
             )
-            for task_id in added
+            for name in added
         )
 
     def release(self, mailbox: Mailbox, now: int) -> None:
@@ -118,26 +120,28 @@ class Mailboxes:
         else:
             self._quota.close(mailbox)
 
-    def receivers(self, task_id: str, now: int) -> list[Receiver]:
-        """The live mailboxes that receive a task's changes."""
+    def receivers(self, topics: Iterable[str], now: int) -> list[Receiver]:
+        """The live mailboxes that follow one of these topics."""
         # Race: a subscription opens its mailbox, and then reads the task's item. An eventually
         # consistent read here might miss the mailbox, and the subscription a change after its read.
         items = [
             item
-            for item in query(self._client, self._table, f"task#{task_id}")
+            for topic in topics
+            for item in query(self._client, self._table, topic)
             if item["receivesUntil"] > now
         ]
         callers = {item["caller"] for item in items if "caller" in item}
         live = {caller: self._quota.live_ids(caller, now) for caller in callers}
         # Version 0.2 wrote items without a caller, whose sort key is the mailbox.
-        return [
+        found = [
             Receiver(item.get("mailbox", item["sk"]), item["receivesUntil"])
             for item in items
             if "caller" not in item or item["mailbox"] in live[item["caller"]]
         ]
+        return list({receiver.mailbox_id: receiver for receiver in found}.values())
 
     def put_entries(
-        self, change: Change, detail: str, receivers: Collection[Receiver], now: int
+        self, change: AnyChange, detail: str, receivers: Collection[Receiver], now: int
     ) -> list[Receiver]:
         """Put a change into mailboxes, by one call; returns those that DynamoDB did not take.
 
@@ -146,7 +150,7 @@ class Mailboxes:
         entries = {
             f"mailbox#{receiver.mailbox_id}": put(
                 pk=f"mailbox#{receiver.mailbox_id}",
-                sk=_entry_key(change),
+                sk=change.entry_key,
                 detail=detail,
                 arrivedAt=now,
                 expiresAt=expires_at(receiver.until),
@@ -168,7 +172,7 @@ class Mailboxes:
             if item["sk"] == REPLACED:
                 mailbox.replaced = True
             else:
-                change = read_change(json.loads(item["detail"]))
+                change = _change(json.loads(item["detail"]))
                 found.append(MailboxEntry(item["sk"], change, item["arrivedAt"]))
         return found
 
@@ -207,5 +211,5 @@ class Mailboxes:
         return refused
 
 
-def _entry_key(change: Change) -> str:
-    return f"{change.task_id}#{change.revision:012}"
+def _change(detail: dict[str, Any]) -> AnyChange:
+    return server_change(detail) if "method" in detail else read_change(detail)

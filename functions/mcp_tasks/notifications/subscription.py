@@ -22,11 +22,13 @@ from ..tasks.errors import Busy, UnknownTask
 from ..tasks.state import Status
 from ..tasks.task import Task
 from ..tasks.task_table import TaskTable
+from .announced_changes import AnnouncedChanges
 from .changes import Change, WireFormat, change_to
 from .clock import SYSTEM_CLOCK, Clock
-from .mailbox import Mailbox, MailboxEntry
+from .mailbox import AnyChange, Mailbox
 from .mailboxes import Mailboxes
 from .reorder_buffer import GAP_TIMEOUT_MS, ROW_GAP_TIMEOUT_MS, ReorderBuffer
+from .server_changes import ServerChange
 
 MIN_READ_INTERVAL_SECONDS: Final = 0.1
 MAX_READ_INTERVAL_SECONDS: Final = 1.0
@@ -48,11 +50,6 @@ DYNAMODB_ERRORS: Final = (Busy, BotoCoreError, ClientError)
 logger = Logger()
 
 
-def _unchanged(task: Task, now: int) -> Task:
-    """The task itself, whose result is in its row."""
-    return task
-
-
 class Subscription:
     """The changes of some tasks, for one client, until all are terminal or its time is up.
 
@@ -66,7 +63,7 @@ class Subscription:
         mailboxes: Mailboxes,
         wire_format: WireFormat,
         principal: str,
-        with_result: Callable[[Task, int], Task] = _unchanged,
+        with_result: Callable[[Task, int], Task] = lambda task, now: task,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._task_table = task_table
@@ -86,7 +83,10 @@ class Subscription:
         self._mailbox_read_at = 0
         self._read_rows_at = 0
         self._order = ReorderBuffer({})
-        self._entries: dict[str, MailboxEntry] = {}
+        self._entries: dict[str, Change] = {}
+        self._topics: frozenset[str] = frozenset()
+        """The resources and lists that are followed."""
+        self._announced = AnnouncedChanges()
 
     def begin(
         self,
@@ -94,8 +94,10 @@ class Subscription:
         task_ids: Iterable[str],
         until: int,
         permitted: Callable[[Iterable[Task]], Collection[str]],
+        topics: Collection[str] = (),
     ) -> list[str]:
-        """Subscribe to those of the tasks that exist and are the principal's; returns their ids.
+        """Subscribe to topics, and to those of the tasks that exist and are the principal's;
+        returns the ids of these.
 
         `mailbox` was opened for these tasks, and until the same time in milliseconds since the
         epoch. `permitted` returns the ids of those of the found tasks that the subscriber may read,
@@ -103,30 +105,32 @@ class Subscription:
         """
         now = self._clock.now_ms()
         wanted = list(dict.fromkeys(task_ids))
-        found = self._task_table.get_many(wanted, now, self._principal)
-        ids = permitted(found.values())
+        found = self._task_table.get_many(wanted, now, self._principal) if wanted else {}
+        ids = permitted(found.values()) if wanted else ()
         accepted = [task_id for task_id in wanted if task_id in ids]
         # The other tasks of the mailbox are forgotten, and begin anew in a later subscription.
-        mailbox.delivered = {t: r for t, r in mailbox.delivered.items() if t in accepted}
+        delivered = {t: r for t, r in mailbox.delivered.items() if t in accepted}
+        mailbox.delivered = delivered | dict.fromkeys(mailbox.delivered.keys() & set(topics), 0)
         self._mailbox = mailbox
         self._until = until
         self._open = set(accepted)
         # A terminal task never changes, so there is nothing to follow.
         going_on = [task_id for task_id in accepted if not found[task_id].status.terminal]
-        self._mailboxes.follow(mailbox, going_on, until)
-        self._order = ReorderBuffer(mailbox.delivered)
-        self._known = set(mailbox.delivered)
+        self._topics = frozenset(topics)
+        self._mailboxes.follow(mailbox, [*going_on, *topics], until)
+        self._order = ReorderBuffer(delivered)
+        self._known = set(delivered)
         self._continues = bool(self._known)
         return accepted
 
-    def changes(self, live: bool) -> Iterator[Change | None]:
+    def changes(self, live: bool) -> Iterator[AnyChange | None]:
         """Each task's current state, then every change; None when a keep-alive is due.
 
-        Ends when all tasks are terminal, when the time is up, or when a later subscription of the
-        same client has replaced it. If it is not `live`, the client sees nothing before the end, so
-        it also ends as soon as there is something new.
+        Ends when all tasks are terminal and there are no topics, when the time is up, or when a
+        later subscription of the same client has replaced it. If it is not `live`, the client sees
+        nothing before the end, so it also ends as soon as there is something new.
         """
-        if self._mailbox is None or not self._open:
+        if self._mailbox is None or not self._follows:
             return
         news = False
         self._mailbox_read_at = sent_at = self._clock.now_ms()
@@ -137,12 +141,15 @@ class Subscription:
                 news = news or self._is_news(change)
                 yield self._deliver(change)
                 sent_at, interval = self._clock.now_ms(), MIN_READ_INTERVAL_SECONDS
+            for announced in self._announced.take():
+                news, sent_at, interval = True, self._clock.now_ms(), MIN_READ_INTERVAL_SECONDS
+                yield announced
             # Last, because a buffered response that is full must have room for new states first.
             yield from self._repeat(delivered_before)
             self._remove_delivered(self._mailbox)
             now = self._clock.now_ms()
             over = now >= self._until or self._mailbox.replaced
-            if not self._open or over or (news and not live):
+            if not self._follows or over or (news and not live):
                 return
             if now - sent_at >= KEEP_ALIVE_INTERVAL_MS:
                 yield None
@@ -155,12 +162,18 @@ class Subscription:
         mailbox = self._mailbox
         if mailbox is None or mailbox.replaced:
             return
-        if not self._open:
+        if not self._follows:
             self._mailboxes.close(mailbox)
             return
         # A task whose first state did not fit into the response begins anew.
         mailbox.delivered = {t: r for t, r in self._order.delivered.items() if t in self._known}
+        mailbox.delivered |= dict.fromkeys(self._topics, 0)
         self._mailboxes.release(mailbox, self._clock.now_ms())
+
+    @property
+    def _follows(self) -> bool:
+        """Whether anything may still change."""
+        return bool(self._open or self._topics)
 
     def _read(self, mailbox: Mailbox) -> list[Change]:
         """Read the mailbox, and the rows when it is time.
@@ -173,7 +186,10 @@ class Subscription:
         try:
             delivered_before = self._read_rows() if rows_due else []
             for entry in self._mailboxes.entries(mailbox):
-                self._entries[entry.key] = entry
+                if isinstance(entry.change, ServerChange):
+                    self._announced.add(entry.key, entry.change)
+                    continue
+                self._entries[entry.key] = entry.change
                 if entry.change.task_id in self._open:
                     self._order.add(entry.change, entry.arrived_at + GAP_TIMEOUT_MS)
         except DYNAMODB_ERRORS as error:
@@ -189,6 +205,8 @@ class Subscription:
     def _read_rows(self) -> list[Change]:
         """Add the tasks' states to the buffer; returns those that were delivered before."""
         now = self._clock.now_ms()
+        if not self._open:
+            return []
         tasks = self._task_table.get_many(sorted(self._open), now, self._principal)
         self._open &= tasks.keys()  # The others have expired.
         for task_id in tasks.keys() - self._order.delivered.keys():
@@ -262,16 +280,18 @@ class Subscription:
     def _remove_delivered(self, mailbox: Mailbox) -> None:
         """Remove the entries that were delivered, or that are of no use any more."""
         done = [
-            entry.key
-            for entry in self._entries.values()
-            if entry.change.task_id not in self._open
-            or entry.change.revision <= self._order.delivered.get(entry.change.task_id, 0)
+            key
+            for key, change in self._entries.items()
+            if change.task_id not in self._open
+            or change.revision <= self._order.delivered.get(change.task_id, 0)
         ]
+        done += self._announced.to_remove
         self._entries = {}
         # After the last change, DynamoDB removes what is left by its TTL, at no cost.
-        if done and self._open:
+        if done and self._follows:
             try:
                 self._mailboxes.remove(mailbox, done)
+                self._announced.removed()
             except DYNAMODB_ERRORS as error:
                 # They will be read again, and are then known to be delivered.
                 logger.warning("Mailbox entries could not be removed", error=type(error).__name__)

@@ -52,6 +52,7 @@ class TaskContext:
     """The kinds of questions that the client supports: "form", "url", "sampling", "roots"."""
     on_report: Callable[[str, float | None], None] = _discard
     on_log: Callable[[str, Any, str | None], None] = _discard
+    on_resource_changed: Callable[[str], None] = _discard
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The values of the tool's secrets, by the names that it declares."""
     used_answers: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
@@ -75,6 +76,14 @@ class TaskContext:
         log messages of a task are dropped (tasks.md, "Task Status Notifications").
         """
         self.on_log(level, data, logger)
+
+    def resource_changed(self, uri: str) -> None:
+        """Tell the clients that have subscribed to a resource that it has changed: they get
+        `notifications/resources/updated`, and may read it again (resources.mdx, "Subscriptions").
+
+        `uri` is the resource's, or one that its template matches.
+        """
+        self.on_resource_changed(uri)
 
     def secret(self, name: str) -> str:
         """The value of a secret that the tool declares: `@tool(secrets={"API_KEY": "..."})`.

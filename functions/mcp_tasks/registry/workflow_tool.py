@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from . import schema
 from .step import Step
-from .tool import AskFirst, Tool
+from .tool import AskFirst, Tool, WithoutTasks
 
 _STATE_MACHINE_ARN: Final = re.compile(
     r"arn:aws[a-z-]*:states:[a-z0-9-]+:[0-9]{12}:stateMachine:[A-Za-z0-9_.+=@-]{1,80}"
@@ -110,6 +110,7 @@ def workflow_tool(
     icons: Sequence[Mapping[str, Any]] = (),
     meta: Mapping[str, Any] | None = None,
     ask_first: AskFirst | None = None,
+    without_tasks: WithoutTasks | None = None,
     ttl: timedelta = timedelta(days=1),
     poll_every: timedelta = timedelta(seconds=2),
     timeout: timedelta = timedelta(minutes=1),
@@ -135,6 +136,7 @@ def workflow_tool(
         state_machine_arn: instead of a definition, a state machine that exists already.
         steps: the functions that the definition's states call, by their names.
         ask_first: as for `tool`. The answers are in the input, under `_meta.answers`.
+        without_tasks: as for `tool`: "task", which is the default, or "refuse".
         permissions: IAM policy statements for the function that runs the steps.
         state_permissions: IAM policy statements for the state machine, when its states call AWS
             services beyond `${worker}` and `${ask}`.
@@ -155,7 +157,7 @@ def workflow_tool(
         result=schema.result_adapter(result),
         ask_first=ask_first,
         task_support="required",
-        without_tasks=None,
+        without_tasks=without_tasks,
         ttl=ttl,
         poll_every=poll_every,
         permissions=permissions,

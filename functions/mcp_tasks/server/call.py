@@ -52,6 +52,8 @@ class Call:
     """The session that the request belongs to, in a revision that has sessions."""
     resumes: bool = False
     """Whether the client reconnects to an event stream that ends before the response."""
+    listens: bool = False
+    """Whether the client listens to its session's own stream."""
     ttl_ms: int | None = None
     """How long the client wants a task to be kept, where it may say so."""
     client_context: Mapping[str, Any] = field(default_factory=dict)

@@ -34,11 +34,11 @@ class ServerMethods:
 
     def capabilities(self) -> dict[str, Any]:
         """The members of ServerCapabilities that all revisions have: what the deployment serves."""
-        found: dict[str, Any] = {"tools": {}, "logging": {}}
+        found: dict[str, Any] = {"tools": {"listChanged": True}, "logging": {}}
         if self.catalogue.resources:
-            found["resources"] = {}
+            found["resources"] = {"subscribe": True, "listChanged": True}
         if self.catalogue.prompts:
-            found["prompts"] = {}
+            found["prompts"] = {"listChanged": True}
         if self.catalogue.resources or self.catalogue.prompts:
             found["completions"] = {}
         return found

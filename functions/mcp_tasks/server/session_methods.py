@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .methods.call_stream import CallStream
+from .methods.resource_subscriptions import ResourceSubscriptions
+from .methods.session_stream import SessionStream
 from .methods.task_operations import TaskOperations
 from .methods.task_stream import TaskStream
 from .methods.tasks_2025_11_25 import Tasks20251125
@@ -23,4 +25,6 @@ class SessionMethods:
     operations: TaskOperations
     task_stream: TaskStream
     call_stream: CallStream
+    session_stream: SessionStream
+    resource_subscriptions: ResourceSubscriptions
     tasks: Tasks20251125

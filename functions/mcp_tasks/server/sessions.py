@@ -98,6 +98,25 @@ class Sessions:
         with _still_there():
             self.table.mark_resumes(session.key, session.expires_at)
 
+    def mark_active(self, session: Session, until: int) -> None:
+        """Remember that a task of the session's may change until then. Raises SessionNotFound."""
+        with _still_there():
+            self.table.mark_active(session.key, session.expires_at, until)
+
+    def mark_listening(self, session: Session, now: int, versions: Mapping[str, str]) -> None:
+        """Remember that the client listens, and which lists it knows. Raises SessionNotFound."""
+        with _still_there():
+            self.table.mark_listening(session.key, session.expires_at, now, versions)
+
+    def subscribe(self, session: Session, uri: str) -> None:
+        """Subscribe to a resource. Raises SessionNotFound, and TooManyUris."""
+        with _still_there():
+            self.table.subscribe(session.key, session.expires_at, uri)
+
+    def unsubscribe(self, session: Session, uri: str) -> None:
+        """Unsubscribe from a resource."""
+        self.table.unsubscribe(session.key, uri)
+
 
 @contextmanager
 def _still_there() -> Iterator[None]:

@@ -44,13 +44,13 @@ class Yes(BaseModel):
     yes: bool
 
 
-@tool(task="optional", poll_every=QUICK)
+@tool(task="optional", poll_every=QUICK, without_tasks="request")
 def refuse(reason: str) -> str:
     """End with a ToolError."""
     raise ToolError(f"Refused: {reason}")
 
 
-@tool(task="optional", poll_every=QUICK)
+@tool(task="optional", poll_every=QUICK, without_tasks="request")
 def crash(secret: str) -> str:
     """End with an exception whose message quotes an argument."""
     raise ValueError(f"invalid value: {secret}")
@@ -77,7 +77,7 @@ def short_lived() -> str:
     return "done"
 
 
-@tool(task="optional", poll_every=QUICK)
+@tool(task="optional", poll_every=QUICK, without_tasks="request")
 def ask_choice(task: TaskContext) -> Choice:
     """Ask one form, and return it."""
     return task.ask("What would you like?", Choice)
@@ -94,7 +94,7 @@ def ask_three(task: TaskContext, secret: str = "") -> str:
     return f"{first['a'].yes} {first['b'].yes} {third}"
 
 
-@tool(task="optional", poll_every=QUICK)
+@tool(task="optional", poll_every=QUICK, without_tasks="request")
 def picture(task: TaskContext) -> ToolResult:
     """Return content of its own kind."""
     task.report("drawing", progress=0.5)

@@ -42,7 +42,7 @@ def who(task: TaskContext, greeting: str) -> str:
     return task.ask(f"{greeting}! Who are you?", Name, key="who").name
 
 
-@tool(task="optional", poll_every=QUICK)
+@tool(task="optional", poll_every=QUICK, without_tasks="request")
 def survey(task: TaskContext, secret: str = "") -> list[str]:
     """Ask for everything that a client can be asked for, each in a repeated request."""
     name = who(task, "Hello")
@@ -80,10 +80,17 @@ def narrate(task: TaskContext, steps: int) -> str:
     return f"{steps} steps"
 
 
-@tool(task="optional", poll_every=QUICK)
+@tool(task="optional", poll_every=QUICK, without_tasks="request")
 def whoami(task: TaskContext) -> dict[str, list[str]]:
     """Tell what the client says it can be asked for."""
     return {"can": sorted(task.client_can)}
+
+
+@tool(task="optional", poll_every=QUICK, without_tasks="request")
+def edit_note(task: TaskContext, text: str) -> str:
+    """Tell that the note has changed."""
+    task.resource_changed("note://fixed")
+    return text
 
 
 @resource("note://fixed", mime_type="text/plain", fresh_for=timedelta(minutes=5))

@@ -23,7 +23,7 @@ def setting(*attributes: str) -> dict[str, Any]:
     }
 
 
-@tool(task="optional", poll_every=timedelta(milliseconds=200))
+@tool(task="optional", poll_every=timedelta(milliseconds=200), without_tasks="request")
 def overreach() -> dict[str, str]:
     """Call AWS without having declared a permission. Return the errors."""
     rows = {"TableName": os.environ["TASKS_TABLE"]}

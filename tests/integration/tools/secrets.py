@@ -14,6 +14,7 @@ QUICK = timedelta(milliseconds=200)
 @tool(
     task="optional",
     poll_every=QUICK,
+    without_tasks="request",
     secrets={"API_KEY": "tests/api-key", "TOKEN": "/tests/token"},
     env={"TABLE_OF_ORDERS": "orders"},
 )
@@ -23,7 +24,12 @@ def use_secrets(task: TaskContext) -> dict[str, str]:
     return {**digests, "table": os.environ["TABLE_OF_ORDERS"]}
 
 
-@tool(task="optional", poll_every=QUICK, secrets={"API_KEY": "tests/missing"})
+@tool(
+    task="optional",
+    poll_every=QUICK,
+    without_tasks="request",
+    secrets={"API_KEY": "tests/missing"},
+)
 def miss_a_secret(task: TaskContext) -> str:
     """Use a secret that is not there."""
     return task.secret("API_KEY")

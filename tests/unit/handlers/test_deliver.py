@@ -22,6 +22,7 @@ from mcp_tasks.tasks.task import now_ms
 from tests.paths import EVENTS
 from tests.unit.support.aws import MAILBOXES, Calls, create_mailboxes, real, refusing
 from tests.unit.support.cloud import Context
+from tests.unit.support.push import task_changes
 
 TASK: Final = "c1-0123456789abcdef0123456789abcdef"
 
@@ -123,7 +124,7 @@ def failed(answer: dict[str, Any]) -> list[str]:
 def content(mailbox: Mailbox) -> list[tuple[str, int, str]]:
     """The changes in the mailbox: whose, which, and to what."""
     entries = Mailboxes(real("dynamodb"), MAILBOXES).entries(mailbox)
-    changes = [entry.change for entry in entries]
+    changes = task_changes(entries)
     return [(change.task_id, change.revision, change.params["status"]) for change in changes]
 
 

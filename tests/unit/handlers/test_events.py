@@ -70,9 +70,10 @@ def test_an_api_event_is_answered(invoke: Invoke, name: str, status: int, member
 
 
 def test_an_api_event_listens(invoke: Invoke) -> None:
-    """To nothing: the task is not there, and the lists do not change while a stack is deployed."""
+    """The task is not there, and the list does not change meanwhile."""
     acknowledged, message = messages_of(invoke("api", "api-subscriptions-listen"))
-    assert acknowledged["params"]["notifications"] == {"taskIds": []}
+    accepted = {"toolsListChanged": True, "taskIds": []}
+    assert acknowledged["params"]["notifications"] == accepted
     assert message["result"]["resultType"] == "complete"
 
 

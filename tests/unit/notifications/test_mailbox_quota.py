@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 from botocore.exceptions import ClientError
 
-from mcp_tasks.notifications.changes import Change
+from mcp_tasks.notifications.changes import Change, task_topic
 from mcp_tasks.notifications.live_mailboxes import MAX_LIVE, CallerMailboxes, LiveMailbox
 from mcp_tasks.notifications.mailbox import GRACE_MS, REUSABLE_MS, Mailbox, Subscriber
 from mcp_tasks.notifications.mailbox_quota import MAX_ATTEMPTS, SubscriptionLimits
@@ -24,7 +24,7 @@ from mcp_tasks.tasks.quotas import QuotaExceeded
 from mcp_tasks.tasks.rate_limit import RateLimit, RateLimited
 from tests.unit.support.aws import MAILBOXES, Calls, create_mailboxes, real, refusing
 from tests.unit.support.example_task import HOUR, NOW
-from tests.unit.support.push import deliver
+from tests.unit.support.push import deliver, task_changes
 
 SOON: Final = NOW + 25_000
 TWO: Final = SubscriptionLimits(2)
@@ -81,7 +81,7 @@ class Caller:
 
     def receivers(self, now: int = NOW, task_id: str = "t") -> set[str]:
         """The ids of the mailboxes that get a task's changes."""
-        return {each.mailbox_id for each in self.mailboxes.receivers(task_id, now)}
+        return {each.mailbox_id for each in self.mailboxes.receivers([task_topic(task_id)], now)}
 
 
 @pytest.fixture
@@ -353,7 +353,7 @@ def test_what_failed_leaves_what_it_took_over(alice: Caller) -> None:
     third = alice.open("me", now=NOW + 3)
     assert (third.id, third.delivered) == (again.id, {"t": 1})
     entries = alice.mailboxes.entries(third)
-    assert [entry.change.revision for entry in entries] == [2]
+    assert [change.revision for change in task_changes(entries)] == [2]
 
 
 def test_what_failed_after_its_time_is_not_put_back(alice: Caller) -> None:

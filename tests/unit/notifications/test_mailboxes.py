@@ -31,6 +31,7 @@ from mcp_tasks.tasks.errors import Busy
 from tests.unit.support.aws import MAILBOXES, Calls, create_mailboxes, real
 from tests.unit.support.example_task import HOUR, NOW
 from tests.unit.support.push import deliver as push_change
+from tests.unit.support.push import task_changes
 
 SOON: Final = NOW + 25_000
 """When a subscription ends that begins now."""
@@ -74,7 +75,7 @@ def deliver(mailboxes: Mailboxes, change: Change, now: int = NOW) -> int:
 
 def content(mailboxes: Mailboxes, mailbox: Mailbox) -> list[Change]:
     """The changes in a mailbox."""
-    return [entry.change for entry in mailboxes.entries(mailbox)]
+    return task_changes(mailboxes.entries(mailbox))
 
 
 def released(mailboxes: Mailboxes, *task_ids: str, client: str = "me") -> Mailbox:
@@ -388,13 +389,15 @@ def test_a_chain_of_subscriptions_receives_without_a_gap(mailboxes: Mailboxes) -
         mailbox = subscribe(mailboxes, "me", ["a"], now + 25_000, now)
         pass_time(25 + subscription % 2 * GRACE_MS // 1000 - subscription % 2)
         entries = mailboxes.entries(mailbox)
-        came += [entry.change.revision for entry in entries]
+        came += [change.revision for change in task_changes(entries)]
         mailboxes.remove(mailbox, [entry.key for entry in entries])
         mailbox.delivered["a"] = revision
         mailboxes.release(mailbox, now)
         pass_time(subscription % 3 * 29)
     left = mailboxes.entries(subscribe(mailboxes, "me", ["a"], now + 25_000, now))
-    assert [*came, *(entry.change.revision for entry in left)] == list(range(2, revision + 1))
+    assert [*came, *(change.revision for change in task_changes(left))] == list(
+        range(2, revision + 1)
+    )
 
 
 def test_a_chain_of_subscriptions_seldom_writes_its_tasks(mailboxes: Mailboxes, aws: Calls) -> None:

@@ -31,6 +31,7 @@ from mcp_tasks.notifications.mailbox import Subscriber
 from mcp_tasks.notifications.mailbox_quota import MailboxQuota, SubscriptionLimits
 from mcp_tasks.notifications.mailboxes import Mailboxes
 from mcp_tasks.notifications.reorder_buffer import GAP_TIMEOUT_MS, ROW_GAP_TIMEOUT_MS
+from mcp_tasks.notifications.server_changes import ServerChange
 from mcp_tasks.notifications.subscription import (
     KEEP_ALIVE_INTERVAL_MS,
     MAX_READ_INTERVAL_SECONDS,
@@ -186,7 +187,9 @@ class Running:
         self._changes = self.subscription.changes(self.live)
 
     def __iter__(self) -> Iterator[Change | None]:
-        return self._changes
+        for change in self._changes:
+            assert not isinstance(change, ServerChange)
+            yield change
 
     def receive(self) -> list[Delivered]:
         """Receive the changes to the end; returns their tasks and revisions."""

@@ -366,6 +366,7 @@ NO_TASK_METHODS: Final = {
     *("server/discover", "initialize", "ping", "logging/setLevel"),
     *("tools/list", "prompts/list", "resources/list", "resources/templates/list"),
     *("tools/call", "prompts/get", "resources/read", "completion/complete"),
+    *("resources/subscribe", "resources/unsubscribe"),
 }
 """The methods that are about no task that exists. Every other one has to check its scopes."""
 STRONG: Final = "tasks:use wait:long wait:more"

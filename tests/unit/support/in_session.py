@@ -14,6 +14,7 @@ from mcp_tasks.limits import Limits
 from mcp_tasks.notifications.clock import Clock
 from mcp_tasks.server.http.api_gateway import from_api_gateway
 from mcp_tasks.server.methods.call_stream import CallStream
+from mcp_tasks.server.methods.session_stream import SessionStream
 from mcp_tasks.server.methods.task_stream import TaskStream
 from tests import wire
 from tests.unit.support.listening import Time
@@ -26,13 +27,17 @@ ALL_KINDS: Final[dict[str, Any]] = {
 }
 
 
+CLOCKS: Final = ("server.revisions.session_revision",)
+"""More modules that read the clock."""
+
+
 def time_of(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Time:
     """A clock that only the waiting of event streams moves. Calls are not counted in quotas."""
     time = Time()
     time.rule(monkeypatch)
-    for module in ("server.sessions", "server.http.endpoint"):
+    for module in ("server.sessions", "server.http.endpoint", *CLOCKS):
         monkeypatch.setattr(f"mcp_tasks.{module}.now_ms", time.read)
-    for made in (TaskStream, CallStream):
+    for made in (TaskStream, CallStream, SessionStream):
         patient = partial(made, clock=Clock(time.read, time.wait))
         monkeypatch.setattr(f"mcp_tasks.server.server.{made.__name__}", patient)
     stack.environment["LIMITS"] = Limits(

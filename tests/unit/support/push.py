@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,13 +14,14 @@ from mcp_tasks.notifications.changes import Change, changes_to_publish, read_cha
 from mcp_tasks.notifications.clock import Clock
 from mcp_tasks.notifications.delivery import Delivery, deliver_all
 from mcp_tasks.notifications.event_bus import EventBus
+from mcp_tasks.notifications.mailbox import AnyChange, MailboxEntry
 from mcp_tasks.notifications.mailboxes import Mailboxes
 from mcp_tasks.server.methods.task_wire_format import detailed_task
 from mcp_tasks.tasks.task import now_ms
 from tests.unit.support.aws import ACCOUNT, MAILBOXES, REGION, TABLE, real
 
 
-def deliver(mailboxes: Mailboxes, change: Change, now: int) -> int:
+def deliver(mailboxes: Mailboxes, change: AnyChange, now: int) -> int:
     """Deliver a change at a moment; returns how many mailboxes got it. Raises what went wrong."""
     delivery = Delivery(change, change.detail())
     clock = Clock(lambda: now, lambda seconds: pytest.fail(f"a pause of {seconds} s"))
@@ -28,6 +29,12 @@ def deliver(mailboxes: Mailboxes, change: Change, now: int) -> int:
     if delivery.error is not None:
         raise delivery.error
     return delivery.mailboxes
+
+
+def task_changes(entries: Iterable[MailboxEntry]) -> list[Change]:
+    """The changes of tasks in a mailbox, in which there are no others."""
+    changes = [entry.change for entry in entries]
+    return [change for change in changes if isinstance(change, Change) or pytest.fail(str(change))]
 
 
 @dataclass

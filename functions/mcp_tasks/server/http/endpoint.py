@@ -23,10 +23,12 @@ from ...protocol.errors import ErrorCode, ProtocolError
 from ...tasks.task import now_ms
 from .. import sessions, stream_position
 from ..caller import Caller
+from ..methods import session_stream
 from ..response_channel import ResponseChannel
 from ..revisions import Revisions
 from ..revisions.revision import Revision
 from ..server_methods import ServerMethods
+from ..stream_position import StreamPosition
 from .batch import answer_batch
 from .exchange import Exchange, accepts_events, error_response, unexpected_error_response
 from .messages import HttpRequest, HttpResponse
@@ -95,13 +97,20 @@ class Endpoint:
     def _get(
         self, http: HttpRequest, caller: Caller, channel: ResponseChannel | None
     ) -> HttpResponse:
-        """Go on with an event stream ("Resumability and Redelivery")."""
+        """Go on with an event stream ("Resumability and Redelivery"), or begin the session's own
+        ("Listening for Messages from the Server")."""
         caller = self._in_session(http, caller)
         methods = self._methods
         last = http.headers.get(stream_position.HEADER)
-        if methods is None or last is None or not accepts_events(http.headers.get("accept")):
-            raise NotAllowed("GET resumes an event stream: it needs Last-Event-ID, and Accept")
-        position = methods.event_ids.open(last, caller, now_ms())
+        session = caller.session
+        if methods is None or not accepts_events(http.headers.get("accept")):
+            raise NotAllowed("GET brings an event stream: Accept must have text/event-stream")
+        if last is not None:
+            position = methods.event_ids.open(last, caller, now_ms())
+        elif session is not None:
+            position = StreamPosition(session.version, session_stream.METHOD, "")
+        else:
+            raise NotAllowed("GET needs Mcp-Session-Id or Last-Event-ID")
         revision = self._revisions.named(position.version)
         logger.append_keys(revision=revision.version)
         return Exchange(revision, http.headers, caller, channel).resume(position)
@@ -112,6 +121,7 @@ class Endpoint:
         if self._methods is None or session is None:
             raise NotAllowed("DELETE ends the session that Mcp-Session-Id names")
         self._methods.sessions.end(session)
+        self._methods.session_stream.tell(session)
         return HttpResponse(HTTPStatus.NO_CONTENT)
 
     def _in_session(self, http: HttpRequest, caller: Caller) -> Caller:

@@ -60,19 +60,19 @@ class Exchange:
         """Go on with the event stream of an earlier request. Never raises, either."""
         logger.append_keys(method=position.method, resumed=True)
         return self._exchange(
-            position.request_id,
+            None if position.request_id == "" else position.request_id,
             lambda channel: self.revision.resumed(position, self.headers, self.caller, channel),
         )
 
     def _exchange(
-        self, request_id: jsonrpc.RequestId, answer: Callable[[ResponseChannel], Answer]
+        self, request_id: jsonrpc.RequestId | None, answer: Callable[[ResponseChannel], Answer]
     ) -> HttpResponse:
         """The response to a request, or the part of its event stream that comes now."""
         events: list[StreamEvent] = []
         try:
             answered = answer(self._channel(events))
             text, own_headers = None, answered.headers
-            if answered.result is not None:
+            if answered.result is not None and request_id is not None:
                 message = jsonrpc.result_response(request_id, answered.result)
                 text = json.dumps(message, allow_nan=False)
             response = HttpResponse(HTTPStatus.OK, text, own_headers=own_headers)

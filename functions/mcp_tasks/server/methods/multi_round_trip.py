@@ -25,11 +25,18 @@ class MultiRoundTrip:
 
     `cipher` makes the cipher of the request states when a function first asks: it costs a call to
     Secrets Manager. `call_quota` bounds how many functions one caller has running.
+    `on_resource_changed` takes the URI of a resource that a function has changed.
     """
 
-    def __init__(self, cipher: Callable[[], RequestStateCipher], call_quota: CallQuota) -> None:
+    def __init__(
+        self,
+        cipher: Callable[[], RequestStateCipher],
+        call_quota: CallQuota,
+        on_resource_changed: Callable[[str], None],
+    ) -> None:
         self._cipher = cipher
         self._call_quota = call_quota
+        self._on_resource_changed = on_resource_changed
 
     def run(
         self,
@@ -49,7 +56,7 @@ class MultiRoundTrip:
         state only saves it from repeating its answers.
 
         Raises ProtocolError (-32602) for an invalid state, TooManyRequests, MissingInputCapability
-        (-32021) for a client that cannot answer the questions, and what the function raises.
+        (-32021) for a client that cannot answer, and what the function raises.
         """
         from ...registry.context import InputRequired, TaskContext
         from ...registry.secret_values import SecretValues
@@ -60,16 +67,16 @@ class MultiRoundTrip:
             client_can=call.client_can,
             on_report=call.notifications.report,
             on_log=call.notifications.log,
+            on_resource_changed=self._on_resource_changed,
             secrets=SecretValues(secrets or {}),
         )
         try:
             with self._call_quota.hold(call):
                 return function(context)
-        except InputRequired as needed:
-            questions = needed.questions
-        needed_kinds = kinds(questions.values())
-        if not needed_kinds <= call.client_can:
-            raise MissingInputCapability(required_capabilities(needed_kinds))
+        except InputRequired as required:
+            questions = required.questions
+        if not (needed := kinds(questions.values())) <= call.client_can:
+            raise MissingInputCapability(required_capabilities(needed))
         return InputNeeded(questions, self._cipher().seal(context.used_answers, digest, now_ms()))
 
     def answers(

@@ -59,7 +59,7 @@ class StreamConnection:
     def __post_init__(self) -> None:
         self.began_at = self.quiet_since = self.clock.now_ms()
 
-    def begin(self) -> None:
+    def begin(self, retry_ms: int = RETRY_MS) -> None:
         """Give a client that resumes the id of an event, before there is anything to tell.
 
         Raises ProtocolError (HTTP 405) for a stream that has ended with its response.
@@ -71,14 +71,17 @@ class StreamConnection:
                 status=HTTPStatus.METHOD_NOT_ALLOWED,
             )
         if self.call.resumes:
-            self.write(None, retry_ms=RETRY_MS)
+            self.write(None, retry_ms=retry_ms)
 
     def is_over(self, buffered_ms: int = BUFFERED_MS) -> bool:
         """Whether it is time to end this connection; `buffered_ms` is how long a buffered one
         lasts."""
+        return self.clock.now_ms() >= self.ends_at(buffered_ms)
+
+    def ends_at(self, buffered_ms: int = BUFFERED_MS) -> int:
+        """When this connection ends, in milliseconds since the epoch."""
         deadline_ms = self.call.channel.deadline_ms
-        end = self.began_at + buffered_ms if deadline_ms is None else deadline_ms - STREAM_END_MS
-        return self.clock.now_ms() >= end
+        return self.began_at + buffered_ms if deadline_ms is None else deadline_ms - STREAM_END_MS
 
     def wait(self, message: str | None = None) -> None:
         """Let the time to the next read pass. Before, show from time to time that the call goes on:

@@ -1,7 +1,6 @@
 """`subscriptions/listen` (basic/patterns/subscriptions.mdx; tasks.md, "Task Status Notifications").
 
-A subscription follows tasks and nothing else: this server's lists change only with a deployment.
-The acknowledgement leaves every other filter out.
+A subscription follows tasks, resources and lists.
 
 A streamed subscription sends each change when it happens, until its function's time is up. A
 buffered one ends at the first change, or after 25 seconds, and the client listens again.
@@ -26,23 +25,22 @@ from ...notifications.live_mailboxes import HASH_LENGTH
 from ...notifications.mailbox import Mailbox, Subscriber
 from ...notifications.mailbox_quota import SubscriptionLimits
 from ...notifications.mailboxes import Mailboxes
+from ...notifications.server_changes import ServerChange
 from ...notifications.subscription import DYNAMODB_ERRORS, Subscription
 from ...protocol import meta
-from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
+from ...protocol.errors import ErrorCode, ProtocolError
 from ...protocol.notifications import notification
-from ...tasks.ids import cell_of
+from ...registry.catalogue import Catalogue
 from ...tasks.rate_limit import RateLimit
 from ...tasks.task import now_ms
-from ...tasks.task_table import MAX_BATCH_ROWS, TaskTable
+from ...tasks.task_table import TaskTable
 from ..call import Call, Complete
 from ..response_channel import ResponseChannel, response_size
 from ..task_access import TaskAccess
+from .listen_filter import ListenFilter, listen_filter
 from .result_links import MAX_NOTIFIED_RESULT_BYTES, ResultLinks
 from .task_wire_format import detailed_task
-from .tasks import require_extension
 from .too_many_requests import subscription_quota_errors
-
-MAX_TASKS: Final = MAX_BATCH_ROWS
 
 BUFFERED_MS: Final = 25_000
 """How long a buffered subscription waits for a change: API Gateway waits 29 seconds."""
@@ -66,6 +64,7 @@ logger = Logger()
 class Subscriptions:
     """Serves `subscriptions/listen`."""
 
+    catalogue: Catalogue
     access: TaskAccess
     task_table: TaskTable
     mailboxes: Mailboxes
@@ -80,24 +79,24 @@ class Subscriptions:
         event stream, HTTP 403 for a token that lacks a scope of each task, HTTP 429 for a caller
         with too many subscriptions.
         """
-        filters = call.params.get("notifications")
-        if not isinstance(filters, dict):
-            raise invalid_params("params.notifications must be an object of what to listen to")
+        wanted = listen_filter(call, self.catalogue, self.cell)
         if not call.channel.takes_notifications:
             raise ProtocolError(
                 ErrorCode.INVALID_REQUEST,
                 "subscriptions/listen needs a client whose Accept header has text/event-stream",
                 status=HTTPStatus.NOT_ACCEPTABLE,
             )
-        task_ids = _task_ids(call, filters["taskIds"], self.cell) if "taskIds" in filters else None
-        deadline_ms = _deadline_ms(call.channel)
-        # A subscription to no task ends at once, and needs no mailbox.
-        opened = self._mailbox(call, task_ids, deadline_ms) if task_ids else nullcontext()
+        deadline_ms, followed = (
+            _deadline_ms(call.channel),
+            [*(wanted.task_ids or ()), *wanted.topics],
+        )
+        # A subscription to nothing ends at once, and needs no mailbox.
+        opened = self._mailbox(call, followed, deadline_ms) if followed else nullcontext()
         with opened as mailbox:
-            return self._follow(call, task_ids, mailbox, deadline_ms)
+            return self._follow(call, wanted, mailbox, deadline_ms)
 
     @contextmanager
-    def _mailbox(self, call: Call, task_ids: list[str], deadline_ms: int) -> Iterator[Mailbox]:
+    def _mailbox(self, call: Call, followed: list[str], deadline_ms: int) -> Iterator[Mailbox]:
         """A live mailbox, one of the caller's quota. A subscription that fails gives it up."""
         rate = self.limits.new_subscriptions_per_minute
         limits = SubscriptionLimits(
@@ -105,7 +104,7 @@ class Subscriptions:
         )
         subscriber, now = Subscriber(call.principal, _client(call)), now_ms()
         with subscription_quota_errors(self.limits):
-            mailbox = self.mailboxes.open(subscriber, task_ids, deadline_ms, limits, now)
+            mailbox = self.mailboxes.open(subscriber, followed, deadline_ms, limits, now)
         try:
             yield mailbox
         except BaseException:
@@ -117,9 +116,9 @@ class Subscriptions:
             raise
 
     def _follow(
-        self, call: Call, task_ids: list[str] | None, mailbox: Mailbox | None, deadline_ms: int
+        self, call: Call, wanted: ListenFilter, mailbox: Mailbox | None, deadline_ms: int
     ) -> Complete:
-        accepted: dict[str, Any] = {}
+        accepted = wanted.accepted()
         subscription = Subscription(
             self.task_table,
             self.mailboxes,
@@ -129,15 +128,20 @@ class Subscriptions:
                 task, now, MAX_NOTIFIED_RESULT_BYTES
             ),
         )
-        if task_ids is not None:
-            accepted["taskIds"] = []
-            if mailbox is not None:
-                accepted["taskIds"] = subscription.begin(
-                    mailbox, task_ids, deadline_ms, lambda tasks: self.access.permitted(call, tasks)
-                )
-            for task_id in dict.fromkeys(task_ids):
-                refused = {} if task_id in accepted["taskIds"] else {"refused": True}
-                audit("read", task_id, call.principal, **refused)
+        task_ids: list[str] = []
+        if mailbox is not None:
+            task_ids = subscription.begin(
+                mailbox,
+                wanted.task_ids or (),
+                deadline_ms,
+                lambda tasks: self.access.permitted(call, tasks),
+                wanted.topics,
+            )
+        if wanted.task_ids is not None:
+            accepted["taskIds"] = task_ids
+        for task_id in dict.fromkeys(wanted.task_ids or ()):
+            refused = {} if task_id in task_ids else {"refused": True}
+            audit("read", task_id, call.principal, **refused)
         tag = {meta.SUBSCRIPTION_ID: call.request_id}
         acknowledged = {"notifications": accepted, meta.META_MEMBER: tag}
         call.channel.send(notification("notifications/subscriptions/acknowledged", acknowledged))
@@ -162,7 +166,10 @@ def _send_changes(call: Call, subscription: Subscription, tag: dict[str, Any]) -
         if change is None:
             call.channel.keep_alive()
             continue
-        message = notification("notifications/tasks", _params(change, tag))
+        if isinstance(change, ServerChange):
+            message = notification(change.method, {**change.params, meta.META_MEMBER: tag})
+        else:
+            message = notification("notifications/tasks", _params(change, tag))
         call.channel.send(message)
         sent += 1
         budget -= response_size(json.dumps(message))
@@ -182,16 +189,6 @@ def _params(change: Change, tag: dict[str, Any]) -> dict[str, Any]:
     if not change.terminal:
         params["pollIntervalMs"] = max(params["pollIntervalMs"], SUBSCRIBED_POLL_MS)
     return params
-
-
-def _task_ids(call: Call, requested: Any, cell: str) -> list[str]:
-    """The ids that can be of this cell. Raises ProtocolError (-32602) for anything but ids."""
-    require_extension(call)
-    if not isinstance(requested, list) or not all(isinstance(each, str) for each in requested):
-        raise invalid_params("params.notifications.taskIds must be an array of strings")
-    if len(requested) > MAX_TASKS:
-        raise invalid_params(f"params.notifications.taskIds has more than {MAX_TASKS} ids")
-    return [task_id for task_id in requested if cell_of(task_id) == cell]
 
 
 def _client(call: Call) -> str:

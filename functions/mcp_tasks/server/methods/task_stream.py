@@ -112,7 +112,12 @@ def _send_progress(task: Task, connection: StreamConnection) -> None:
 
 
 def _send_questions(task: Task, connection: StreamConnection) -> bool:
-    """Send the questions of the asks that the client has not been sent; whether any was."""
+    """Send the questions of the asks that the client has not been sent; whether any was.
+
+    `tasks/result` leaves them to the session's own stream, if there is one.
+    """
+    if connection.call.listens and connection.position.method == "tasks/result":
+        return False
     asks = [ask for ask in task.asks.values() if ask.outstanding]
     new = [ask for ask in asks if ask.id not in connection.position.asked]
     questions = {

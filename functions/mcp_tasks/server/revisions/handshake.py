@@ -62,6 +62,7 @@ class HandshakeRevision(SessionRevision):
             **dict.fromkeys(self.methods_that_ask, self.run),
             "completion/complete": self.methods.complete_argument,
             **(in_sessions.tasks.table(self.version, self.follow) if in_sessions else {}),
+            **(in_sessions.resource_subscriptions.table() if in_sessions else {}),
         }
 
     declares_tasks: ClassVar[bool] = False

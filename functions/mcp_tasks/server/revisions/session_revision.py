@@ -11,6 +11,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any, ClassVar, Final
 
 from ...protocol import meta
@@ -20,10 +21,13 @@ from ...protocol.jsonrpc import Notification, Request, Response, is_id, malforme
 from ...protocol.trace import trace_context
 from ...sessions.session_table import SessionState
 from ...tasks.questions import Kind, Question
+from ...tasks.task import now_ms
 from ..call import Call, Complete, InputNeeded, Method, MethodTable, Outcome, TaskCreated
 from ..caller import Caller
+from ..methods import session_stream
 from ..methods.call_stream import is_of_a_call
 from ..methods.input_requests import input_request
+from ..methods.session_stream import listens
 from ..methods.task_wire_2025_11_25 import with_related_task
 from ..methods.tasks_2025_11_25 import requested_ttl_ms
 from ..request_notifications import RequestNotifications
@@ -87,6 +91,8 @@ class SessionRevision(Revision):
             trace=trace_context(about),
             session=session,
             declares_tasks=augmented and methods is not None,
+            listens=listens(state, now_ms()),
+            client_context={"session": session.key} if augmented and session else {},
             ttl_ms=ttl_ms,
             waits=(resumes or channel.streams) and session is not None,
             resumes=resumes,
@@ -119,6 +125,8 @@ class SessionRevision(Revision):
         outcome = self.methods_that_ask[call.method](call)
         if isinstance(outcome, InputNeeded):
             outcome = self._ask(call, outcome)
+        if isinstance(outcome, TaskCreated) and call.declares_tasks and call.session is not None:
+            self._in_sessions.sessions.mark_active(call.session, outcome.task.expires_at)
         return self._with_result_of_task(call, outcome)
 
     def _ask(self, call: Call, needed: InputNeeded) -> Outcome:
@@ -148,10 +156,18 @@ class SessionRevision(Revision):
     def resumed(
         self, position: StreamPosition, headers: Headers, caller: Caller, channel: ResponseChannel
     ) -> Answer:
-        """Go on with the event stream of an earlier request."""
-        self._remember_that_client_resumes(caller.session)
+        """Go on with the event stream of an earlier request, or with the session's own."""
         call = self._bare_call(position.method, caller, channel)
-        call = replace(call, request_id=position.request_id, waits=True, resumes=True)
+        if position.method == session_stream.METHOD and caller.session is not None:
+            return self.written(self._listen(call, caller.session, position))
+        state = self._remember_that_client_resumes(caller.session)
+        call = replace(
+            call,
+            request_id=position.request_id,
+            waits=True,
+            resumes=True,
+            listens=listens(state, now_ms()),
+        )
         if position.task_id is not None or caller.session is None:
             return self.written(self.follow(call, position))
         call_stream = self._in_sessions.call_stream
@@ -169,25 +185,37 @@ class SessionRevision(Revision):
         it.
         """
         task_id = position.task_id if position.method == "tasks/result" else None
-
-        def request_for(question: Question, request_id: str) -> dict[str, Any]:
-            request = self.question_request(question, request_id)
-            if task_id is None:
-                return request
-            return {**request, "params": with_related_task(request.get("params", {}), task_id)}
-
+        request_for = self._with_task_in_params if task_id else self.question_request
         outcome = self._in_sessions.task_stream.follow(call, position, request_for)
         if not isinstance(outcome, Complete):
             return outcome
         result = self.tool_result(outcome.result)
         return Complete(with_related_task(result, task_id) if task_id else result)
 
-    def _remember_that_client_resumes(self, session: Session | None) -> None:
+    def _listen(self, call: Call, session: Session, position: StreamPosition) -> Outcome:
+        """The session's own stream. Clients that do not resume it cannot get it piece by piece."""
+        call = replace(call, resumes=self.clients_resume)
+        if not (call.resumes or call.channel.streams):
+            raise ProtocolError(
+                ErrorCode.INVALID_REQUEST,
+                f"{self.version} has no stream of the session at this address",
+                status=HTTPStatus.METHOD_NOT_ALLOWED,
+            )
+        stream = self._in_sessions.session_stream
+        return stream.follow(call, session, position, self._with_task_in_params)
+
+    def _with_task_in_params(self, question: Question, request_id: str) -> dict[str, Any]:
+        request = self.question_request(question, request_id)
+        task_id = request_id.partition(".")[0]
+        return {**request, "params": with_related_task(request.get("params", {}), task_id)}
+
+    def _remember_that_client_resumes(self, session: Session | None) -> SessionState:
         if session is None:
-            return
+            return SessionState()
         state = self._in_sessions.sessions.state(session)
         if not (state.resumes or self.clients_resume):
             self._in_sessions.sessions.mark_resumes(session)
+        return state
 
     def notified(self, notification: Notification, caller: Caller) -> None:
         """`notifications/cancelled` ends the request, or cancels the task that it became."""

@@ -38,8 +38,9 @@ def test_the_extension_has_no_settings(stack: Stack) -> None:
 
 def test_what_a_server_has_is_a_capability(stack: Stack) -> None:
     capabilities = stack.post("server/discover").result["capabilities"]
-    for name in ("tools", "resources", "prompts", "completions", "logging"):
-        assert capabilities[name] == {}
+    assert capabilities["tools"] == capabilities["prompts"] == {"listChanged": True}
+    assert capabilities["resources"] == {"subscribe": True, "listChanged": True}
+    assert capabilities["completions"] == capabilities["logging"] == {}
 
 
 def test_what_it_does_not_have_is_none(stack: Stack) -> None:

@@ -14,10 +14,11 @@ from typing import Any, Final
 import pytest
 
 from mcp_tasks.notifications.mailbox_quota import MailboxQuota
+from mcp_tasks.notifications.server_changes import ServerChange
+from mcp_tasks.server.methods.listen_filter import MAX_TASKS
 from mcp_tasks.server.methods.subscriptions import (
     BUFFERED_MAX_BYTES,
     BUFFERED_MS,
-    MAX_TASKS,
     SUBSCRIBED_POLL_MS,
 )
 from mcp_tasks.tasks.caller_key import caller_key
@@ -29,6 +30,7 @@ from tests.unit.support.aws import MAILBOXES, TABLE, real, refusing
 from tests.unit.support.example_task import a_task
 from tests.unit.support.listening import Streamed, Time
 from tests.unit.support.push import Push
+from tests.unit.support.push import deliver as deliver_change
 from tests.unit.support.stack import LOGGER, TASKS, Answer, Stack
 from tests.wire import LISTEN, SUBSCRIPTION_ID
 
@@ -201,21 +203,74 @@ def test_a_subscription_without_a_valid_id_is_refused(each: Listening, request_i
     "notifications",
     [
         {},
-        {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True},
-        {"resourceSubscriptions": ["docs://handbook"], "somethingNew": True},
+        {"toolsListChanged": False},
+        {"resourceSubscriptions": [], "somethingNew": True},
+        {"resourceSubscriptions": ["docs://nothing", "x" * 3000]},
     ],
 )
-def test_what_never_changes_is_not_acknowledged(
+def test_a_subscription_to_nothing_ends_at_once(
     each: Listening, notifications: dict[str, Any]
 ) -> None:
     """ "Acknowledgment": what a server does not support is omitted. Tasks are not even named."""
     answer = each.stack.post(LISTEN, {"notifications": notifications}, capabilities={})
-    assert accepted(answer) == {}
+    assert accepted(answer).get("resourceSubscriptions", []) == []
     assert told(answer) == []
     assert each.stack.calls.made == []
     assert each.time.waits == []
     with_tasks = each.stack.post(LISTEN, {"notifications": {**notifications, "taskIds": []}})
-    assert accepted(with_tasks) == {"taskIds": []}
+    assert accepted(with_tasks)["taskIds"] == []
+
+
+HANDBOOK: Final = "docs://handbook"
+
+
+def announce(each: Listening, method: str, uri: str | None = None, event_id: str = "1") -> None:
+    """What `deliver` does with an event."""
+    change = ServerChange(method, event_id, {"uri": uri} if uri else {})
+    deliver_change(each.stack.deployment.mailboxes, change, each.time.now)
+
+
+def test_changes_of_resources_and_lists_are_sent(each: Listening) -> None:
+    wanted = {"resourceSubscriptions": [HANDBOOK, HANDBOOK], "toolsListChanged": True}
+    tools = "notifications/tools/list_changed"
+
+    def happen() -> None:
+        announce(each, "notifications/resources/updated", "docs://chapters/1")
+        announce(each, "notifications/prompts/list_changed")
+        announce(each, "notifications/resources/updated", HANDBOOK)
+        announce(each, "notifications/resources/updated", HANDBOOK)  # the same event again
+        announce(each, tools)
+
+    each.time.meanwhile.append(happen)
+    answer = each.stack.post(LISTEN, {"notifications": wanted}, capabilities={})
+    assert accepted(answer) == {"resourceSubscriptions": [HANDBOOK], "toolsListChanged": True}
+    sent = [n for n in answer.notifications[1:] if n["method"] != "notifications/tasks"]
+    assert sorted(n["method"] for n in sent) == ["notifications/resources/updated", tools]
+    assert all(n["params"]["_meta"] for n in sent)
+
+
+def test_a_change_between_two_subscriptions_is_not_lost(each: Listening) -> None:
+    wanted = {"notifications": {"resourceSubscriptions": [HANDBOOK]}}
+    each.stack.post(LISTEN, wanted, capabilities={})
+    announce(each, "notifications/resources/updated", HANDBOOK)
+    answer = each.stack.post(LISTEN, wanted, capabilities={})
+    assert [n["method"] for n in answer.notifications[1:]] == ["notifications/resources/updated"]
+    again = each.stack.post(LISTEN, wanted, capabilities={})
+    assert again.notifications[1:] == []
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"resourceSubscriptions": HANDBOOK},
+        {"resourceSubscriptions": [1]},
+        {"resourceSubscriptions": [HANDBOOK] * 101},
+        {"toolsListChanged": "yes"},
+    ],
+)
+def test_what_is_no_filter_is_refused(each: Listening, filters: dict[str, Any]) -> None:
+    answer = each.stack.post(LISTEN, {"notifications": filters}, capabilities={})
+    assert (answer.status, answer.code) == (400, -32602)
 
 
 def test_an_id_that_comes_twice_is_followed_once(each: Listening) -> None:

@@ -147,10 +147,10 @@ def test_initialize_agrees_on_a_version_that_both_speak(server: Stack, revision:
     assert answer.result == {
         "protocolVersion": revision,
         "capabilities": {
-            "tools": {},
+            "tools": {"listChanged": True},
             "logging": {},
-            "resources": {},
-            "prompts": {},
+            "resources": {"subscribe": True, "listChanged": True},
+            "prompts": {"listChanged": True},
             "completions": {},
             **({} if revision == "2025-03-26" else {"tasks": TASKS_CAPABILITY}),
         },
@@ -260,7 +260,6 @@ def test_2026_has_no_such_methods_any_more(server: Stack, method: str) -> None:
         "server/discover",
         "tasks/update",
         "tasks/list",
-        "resources/subscribe",
         "subscriptions/listen",
         "no/such",
     ],

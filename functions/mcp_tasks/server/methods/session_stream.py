@@ -1,0 +1,172 @@
+"""A session's own stream: what belongs to no request of the client's (2025-11-25
+basic/transports.mdx, "Listening for Messages from the Server").
+
+It brings the changes and questions of the tasks that the client has asked for (tasks.mdx, "Task
+Status Notification"), the changes of the resources that it has subscribed to (server/resources.mdx,
+"Subscriptions"), and changed lists.
+
+All clients open this stream, and most have nothing to hear. So a session without tasks and
+subscriptions costs one read: its stream ends at once, and the client comes back after a while. Any
+other one is a subscription with a mailbox (`notifications/mailboxes.py`), which goes on receiving
+between two connections.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ...limits import Limits
+from ...notifications.announced_lists import changed_lists
+from ...notifications.changes import Change, session_topic
+from ...notifications.clock import SYSTEM_CLOCK, Clock
+from ...notifications.delivery import Delivery, deliver_all
+from ...notifications.live_mailboxes import HASH_LENGTH
+from ...notifications.mailbox import AnyChange, Mailbox, Subscriber
+from ...notifications.mailbox_quota import SubscriptionLimits
+from ...notifications.mailboxes import Mailboxes
+from ...notifications.server_changes import LISTS, ServerChange, resource_topic
+from ...protocol.errors import ProtocolError
+from ...protocol.notifications import notification
+from ...sessions.session_table import SessionState
+from ...tasks.caller_key import digest
+from ...tasks.rate_limit import RateLimit
+from ..call import Call, Outcome, StreamPaused
+from ..sessions import Session, SessionNotFound, Sessions
+from ..stream_position import EventIds, StreamPosition
+from .stream_connection import RETRY_MS, StreamConnection, WriteRequest
+from .task_operations import TaskOperations
+from .task_wire_2025_11_25 import task_fields, with_related_task
+from .too_many_requests import subscription_quota_errors
+
+METHOD: Final = "GET"
+"""The method of a StreamPosition in this stream, which is of no request: its `request_id` is
+empty."""
+
+IDLE_RETRY_MS: Final = 5_000
+"""How long a client waits before it asks again whether there is anything to hear."""
+
+LISTENED_AGAIN_MS: Final = 5 * 60 * 1000
+"""How often it is written that a client listens."""
+
+LISTENS_MS: Final = 2 * LISTENED_AGAIN_MS
+"""How long a client counts as listening after that."""
+
+CHANGED: Final = "session"
+"""The method of what a session's mailbox gets when the session has changed, or has ended."""
+
+TELL_MS: Final = 2_000
+MAX_ASKED: Final = 50
+
+
+def listens(state: SessionState, now: int) -> bool:
+    """Whether the session's client is asked on this stream, and not on that of a request."""
+    return now < state.listened_at + LISTENS_MS
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStream:
+    """Serves GET without a request."""
+
+    sessions: Sessions
+    mailboxes: Mailboxes
+    operations: TaskOperations
+    event_ids: EventIds
+    limits: Limits
+    list_versions: Callable[[], Mapping[str, str]]
+    """Makes a hash of each list of this deployment."""
+    clock: Clock = SYSTEM_CLOCK
+
+    def follow(
+        self, call: Call, session: Session, position: StreamPosition, write_request: WriteRequest
+    ) -> Outcome:
+        """Send what there is until the time is up, or until the session has ended.
+
+        Raises SessionNotFound, and TooManyRequests.
+        """
+        state, now = self.sessions.state(session), self.clock.now_ms()
+        connection = StreamConnection(call, position, self.event_ids, write_request, self.clock)
+        versions = self.list_versions()
+        changed = changed_lists(state.list_versions, versions)
+        if changed or not state.list_versions or now >= state.listened_at + LISTENED_AGAIN_MS:
+            self.sessions.mark_listening(session, now, versions)
+        idle = call.resumes and not state.uris and state.active_until <= now
+        connection.begin(IDLE_RETRY_MS if idle else RETRY_MS)
+        for name in changed:
+            connection.write(notification(LISTS[name], {}))
+        if not idle:
+            self._listen(connection, session, state)
+        return StreamPaused()
+
+    def tell(self, session: Session) -> None:
+        """Tell a stream that is open that its session has changed, or has ended."""
+        change = ServerChange(CHANGED, secrets.token_hex(4), {"session": session.key})
+        delivery = Delivery(change, change.detail())
+        now = self.clock.now_ms()
+        delivery.receivers = self.mailboxes.receivers([session_topic(session.key)], now)
+        deliver_all(self.mailboxes, [delivery], now + TELL_MS, self.clock)
+
+    def _listen(self, connection: StreamConnection, session: Session, state: SessionState) -> None:
+        topics, until = _topics(session, state), connection.ends_at()
+        mailbox = self._mailbox(connection.call.principal, session, topics, until)
+        seen: set[str] = set()
+        while True:
+            new = {e.key: e.change for e in self.mailboxes.entries(mailbox) if e.key not in seen}
+            seen |= new.keys()
+            for change in new.values():
+                if not isinstance(change, ServerChange) or change.method != CHANGED:
+                    self._send(connection, change)
+                    continue
+                try:
+                    topics = _topics(session, self.sessions.state(session))
+                except SessionNotFound:
+                    self.mailboxes.close(mailbox)
+                    return
+                self.mailboxes.follow(mailbox, topics, until)
+            self.mailboxes.remove(mailbox, new)
+            news = connection.sent and not connection.call.channel.streams
+            if news or mailbox.replaced or connection.is_over():
+                break
+            connection.wait()
+        if not mailbox.replaced:
+            mailbox.delivered = dict.fromkeys(topics, 0)
+            self.mailboxes.release(mailbox, self.clock.now_ms())
+
+    def _mailbox(self, principal: str, session: Session, topics: list[str], until: int) -> Mailbox:
+        rate = self.limits.new_subscriptions_per_minute
+        limits = SubscriptionLimits(
+            self.limits.max_open_subscriptions, RateLimit(rate) if rate else None
+        )
+        subscriber = Subscriber(principal, digest("session", session.key)[:HASH_LENGTH])
+        with subscription_quota_errors(self.limits):
+            mailbox = self.mailboxes.open(subscriber, topics, until, limits, self.clock.now_ms())
+        self.mailboxes.follow(mailbox, topics, until)
+        return mailbox
+
+    def _send(self, connection: StreamConnection, change: AnyChange) -> None:
+        if isinstance(change, Change):
+            with suppress(ProtocolError):  # it has expired, or the token lacks a scope
+                self._send_task(connection, change.task_id)
+        else:
+            connection.write(notification(change.method, dict(change.params)))
+
+    def _send_task(self, connection: StreamConnection, task_id: str) -> None:
+        """A task's status as it is now, and its questions that were not asked yet."""
+        task, known = self.operations.read(connection.call, task_id), connection.position
+        fields: dict[str, Any] = task_fields(task, self.clock.now_ms())
+        status = notification("notifications/tasks/status", with_related_task(fields, task_id))
+        connection.write(status)
+        new = [a for a in task.asks.values() if a.outstanding and a.id not in known.asked]
+        asked = (*known.asked, *(ask.id for ask in new))[-MAX_ASKED:]
+        questions = {
+            f"{task_id}.{key}": question for ask in new for key, question in ask.outstanding.items()
+        }
+        connection.ask(questions, replace(known, asked=asked))
+
+
+def _topics(session: Session, state: SessionState) -> list[str]:
+    """What the session's mailbox follows."""
+    return [session_topic(session.key), *(resource_topic(uri) for uri in state.uris)]
