@@ -15,6 +15,7 @@ GONE: Final = object()
 STREAM, QUEUE = "Publish/TaskChanges", "Deliver/Function/Queue"
 HOPS = [
     "Deliver/Function/Queue",
+    "Deliver/ServerChanged",
     "Deliver/TaskChanged",
     "Finish/ExecutionEnded",
     "Publish/TaskChanges",

@@ -93,6 +93,7 @@ def test_nothing_else_calls_a_function(fork: Assembly) -> None:
     assert set(fork.resources("AWS::Events::Rule")) == {
         "Finish/ExecutionEnded",
         "Deliver/TaskChanged",
+        "Deliver/ServerChanged",
     }
 
 

@@ -64,6 +64,12 @@ CALLER = {
     "dynamodb:DeleteItem",
 }
 LIST = {"dynamodb:Query"}
+PUBLISH = {"events:PutEvents"}
+BUS_FOR = "<Events/Bus.Arn> where events:detail-type = "
+RESOURCE_CHANGES = f"{BUS_FOR}notifications/resources/updated"
+LIST_CHANGES = BUS_FOR + " or ".join(
+    f"notifications/{name}/list_changed" for name in ("prompts", "resources", "tools")
+)
 SESSION = {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}
 
 EXECUTIONS = task_executions(WORKFLOW.replace("tally_columns", "*"))
@@ -77,6 +83,7 @@ ROLES: dict[str, Grants] = {
         "<Mailboxes/Table.Arn>": MAILBOX,
         "<Callers/Table.Arn>": CALLER,
         "<Sessions/Table.Arn>": SESSION,
+        RESOURCE_CHANGES: PUBLISH,
         f"{PAYLOADS}*": OBJECTS,
         BUCKET: LISTED,
         state_machine(WORKFLOW): START_AND_ANSWER,
@@ -88,6 +95,8 @@ ROLES: dict[str, Grants] = {
         "<Sweep/Logs.Arn>": WRITE_LOGS,
         "<Tasks/Table.Arn>/index/reconcile": {"dynamodb:Query"},
         "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
+        "<Mailboxes/Table.Arn>": {"dynamodb:Query", "dynamodb:PutItem"},
+        LIST_CHANGES: PUBLISH,
         f"{PAYLOADS}*": OBJECTS,
         BUCKET: LISTED,
         "<Sweep/DeadLetterQueue.Arn>": {"sqs:SendMessage"},
@@ -144,6 +153,7 @@ ROLES: dict[str, Grants] = {
         "<Tools/tally_columns/Worker/Logs.Arn>": WRITE_LOGS,
         f"{PAYLOADS}tally_columns/*": OBJECTS,
         REPORTED: {"dynamodb:UpdateItem"},
+        RESOURCE_CHANGES: PUBLISH,
     },
     "Tools/estimate_savings/StateMachineRole": {
         "<Ask/Function.Arn>": {"lambda:InvokeFunction"},
@@ -153,6 +163,7 @@ ROLES: dict[str, Grants] = {
         "<Tools/estimate_savings/Worker/Logs.Arn>": WRITE_LOGS,
         f"{PAYLOADS}estimate_savings/*": OBJECTS,
         REPORTED: {"dynamodb:UpdateItem"},
+        RESOURCE_CHANGES: PUBLISH,
     },
 }
 AUTHORIZER: dict[str, Grants] = {"Authorizer/Role": {"<Authorizer/Logs.Arn>": WRITE_LOGS}}
@@ -296,21 +307,25 @@ def test_only_the_gateway_and_the_rule_may_call_a_function_from_outside(on_aws: 
 
 
 @pytest.mark.parametrize(
-    ("queue", "rule", "actions"),
+    ("queue", "rules", "actions"),
     [
-        ("Finish/DeadLetterQueue", "Finish/ExecutionEnded", {"sqs:SendMessage"}),
+        ("Finish/DeadLetterQueue", ["Finish/ExecutionEnded"], {"sqs:SendMessage"}),
         (
             "Deliver/Queue",
-            "Deliver/TaskChanged",
+            ["Deliver/TaskChanged", "Deliver/ServerChanged"],
             {"sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"},
         ),
-        ("Deliver/DeadLetterQueue", "Deliver/TaskChanged", {"sqs:SendMessage"}),
-        ("Publish/DeadLetterQueue", None, set()),
-        ("Sweep/DeadLetterQueue", None, set()),
+        (
+            "Deliver/DeadLetterQueue",
+            ["Deliver/TaskChanged", "Deliver/ServerChanged"],
+            {"sqs:SendMessage"},
+        ),
+        ("Publish/DeadLetterQueue", [], set()),
+        ("Sweep/DeadLetterQueue", [], set()),
     ],
 )
-def test_a_queue_takes_messages_from_its_rule_over_tls_only(
-    on_aws: Assembly, queue: str, rule: str | None, actions: set[str]
+def test_a_queue_takes_messages_from_its_rules_over_tls_only(
+    on_aws: Assembly, queue: str, rules: list[str], actions: set[str]
 ) -> None:
     """Functions and Lambda itself send with a role, which the queue's policy need not name."""
     policy = on_aws.resources("AWS::SQS::QueuePolicy")[f"{queue}/Policy"]
@@ -328,7 +343,7 @@ def test_a_queue_takes_messages_from_its_rule_over_tls_only(
         assert set(statement["Condition"]) == {"ArnEquals"}
         source = statement["Condition"]["ArnEquals"]["aws:SourceArn"]
         found.setdefault(source, set()).update(as_list(statement["Action"]))
-    assert found == ({f"<{rule}.Arn>": actions} if rule else {})
+    assert found == {f"<{rule}.Arn>": actions for rule in rules}
 
 
 def test_the_bucket_s_policy_lets_nobody_in(on_aws: Assembly) -> None:
@@ -406,6 +421,7 @@ def test_a_worker_gets_the_permissions_that_its_tool_declares(fork: Assembly) ->
         "<Tools/count.words/Worker/Logs.Arn>": WRITE_LOGS,
         f"{PAYLOADS}count.words/*": OBJECTS,
         REPORTED: {"dynamodb:UpdateItem"},
+        RESOURCE_CHANGES: PUBLISH,
         "arn:aws:s3:::texts/*": {"s3:GetObject"},
         **SECRETS,
     }
@@ -427,6 +443,7 @@ def test_the_api_gets_the_permissions_of_all_that_runs_within_a_request(
         "<Mailboxes/Table.Arn>": MAILBOX,
         "<Callers/Table.Arn>": CALLER,
         "<Sessions/Table.Arn>": SESSION,
+        RESOURCE_CHANGES: PUBLISH,
         f"{PAYLOADS}*": OBJECTS,
         BUCKET: LISTED,
         **dict.fromkeys((*machines, LEGACY_ARN), START_AND_ANSWER),

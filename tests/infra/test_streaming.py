@@ -78,6 +78,7 @@ def test_a_function_for_listens_answers_nothing_else(
         "STATE_MACHINE_PREFIX",
         "REQUEST_STATE_KEY_SECRET",
         "SESSIONS_TABLE",
+        "EVENT_BUS",
     }
     assert listens.pop("METHODS") == "subscriptions/listen"
     del listens[WRAPPER]

@@ -51,7 +51,7 @@ WRITERS: Final = {
     "quotas": {"_remove_ended", "_remove"},
     "conditional_update": {"update_request"},
     "reconcile_index": {"claim", "postpone", "remove", "_update"},
-    "session_table": {"_set"},
+    "session_table": {"_update", "subscribe", "unsubscribe"},
     "call_table": {
         *("open", "answer", "claim", "ask_again", "finish", "cancel", "_end", "_update"),
     },
@@ -68,6 +68,36 @@ CONDITIONS: Final = (
         "attribute_not_exists(#ended)",
         "the client ends its session while another of its requests writes",
         "sessions/test_session_table.py::test_nothing_is_written_to_a_session_that_has_ended",
+    ),
+    Condition(
+        "session_table.mark_listening",
+        "attribute_not_exists(#ended)",
+        "the client ends its session while it listens",
+        "sessions/test_session_table.py::test_nothing_is_written_to_a_session_that_has_ended",
+    ),
+    Condition(
+        "session_table.subscribe",
+        "attribute_not_exists(#ended)",
+        "the client ends its session while another of its requests subscribes",
+        "sessions/test_session_table.py::test_nothing_is_written_to_a_session_that_has_ended",
+    ),
+    Condition(
+        "session_table.subscribe",
+        "attribute_not_exists(#uri)",
+        "the client subscribes to one resource twice, which counts once",
+        "sessions/test_session_table.py::test_a_resource_counts_once",
+    ),
+    Condition(
+        "session_table.subscribe",
+        "(attribute_not_exists(#uris) OR #uris < :max)",
+        "the client subscribes to several resources at once, the last of which is one too many",
+        "sessions/test_session_table.py::test_a_session_is_subscribed_to_so_many_resources",
+    ),
+    Condition(
+        "session_table.unsubscribe",
+        "attribute_exists(#uri)",
+        "the client unsubscribes from one resource twice, which counts once",
+        "sessions/test_session_table.py::test_a_resource_is_unsubscribed_from_once",
     ),
     Condition(
         "call_table.open",
