@@ -15,12 +15,16 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
+from aws_lambda_powertools import Logger
+
 from ..protocol.capabilities import askable
 from ..protocol.errors import ErrorCode, ProtocolError
 from ..sessions.session_table import SessionEnded, SessionState, SessionTable
 from ..tasks.questions import Kind
 from ..tasks.task import now_ms
 from .sealed import Seal, Unsealable
+
+logger = Logger()
 
 HEADER: Final = "Mcp-Session-Id"
 
@@ -98,20 +102,25 @@ class Sessions:
         with _still_there():
             self.table.mark_resumes(session.key, session.expires_at)
 
-    def mark_active(self, session: Session, until: int) -> None:
-        """Remember that a task of the session's may change until then. Raises SessionNotFound."""
+    def add_task(self, session: Session, task_id: str, until: int) -> None:
+        """Remember a task that the client has asked for. Raises SessionNotFound."""
         with _still_there():
-            self.table.mark_active(session.key, session.expires_at, until)
+            if not self.table.add_task(session.key, session.expires_at, task_id, until):
+                logger.warning("The session has too many tasks to remember", task_id=task_id)
+
+    def remove_task(self, session: Session, task_id: str) -> None:
+        """Remember a task no longer, which has ended."""
+        self.table.remove_task(session.key, task_id)
 
     def mark_listening(self, session: Session, now: int, versions: Mapping[str, str]) -> None:
         """Remember that the client listens, and which lists it knows. Raises SessionNotFound."""
         with _still_there():
             self.table.mark_listening(session.key, session.expires_at, now, versions)
 
-    def subscribe(self, session: Session, uri: str) -> None:
-        """Subscribe to a resource. Raises SessionNotFound, and TooManyUris."""
+    def subscribe(self, session: Session, uri: str) -> bool:
+        """Subscribe to a resource; whether there was room. Raises SessionNotFound."""
         with _still_there():
-            self.table.subscribe(session.key, session.expires_at, uri)
+            return self.table.subscribe(session.key, session.expires_at, uri)
 
     def unsubscribe(self, session: Session, uri: str) -> None:
         """Unsubscribe from a resource."""

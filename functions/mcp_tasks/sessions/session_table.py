@@ -1,7 +1,7 @@
 """Sessions as items of a DynamoDB table.
 
     pk              sk        attributes
-    session#<key>   session   ended, level, resumes, activeUntil, listenedAt, listVersions,
+    session#<key>   session   ended, level, resumes, listenedAt, listVersions, tasks, task#<id>,
                               uris, uri#<hash>, expiresAt
 
 A session has an item only when there is something to remember: most have none. `expiresAt`, in
@@ -33,16 +33,15 @@ ITEM_KEPT_SECONDS: Final = 3600
 MAX_URIS: Final = 50
 """To how many resources a session can be subscribed."""
 
-_URI: Final = "uri#"
-"""What the names of the attributes begin with that are resources' URIs."""
+MAX_TASKS: Final = 100
+"""How many tasks of a session are remembered."""
+
+_URI, _TASK = "uri#", "task#"
+"""What the names of attributes begin with: resources' URIs, and when tasks expire."""
 
 
 class SessionEnded(Exception):
     """The client has ended the session."""
-
-
-class TooManyUris(Exception):
-    """The session is subscribed to MAX_URIS resources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +54,9 @@ class SessionState:
     """Whether the client has resumed an event stream."""
     uris: tuple[str, ...] = ()
     """The resources that the client has subscribed to."""
-    active_until: int = 0
-    """Until when a task may change that the client has asked for, in milliseconds since the
-    epoch."""
+    tasks: Mapping[str, int] = field(default_factory=dict)
+    """The tasks that the client has asked for and that may still change: when they expire, by id,
+    in milliseconds since the epoch."""
     listened_at: int = 0
     """When the client was last seen on the session's own stream."""
     list_versions: Mapping[str, str] = field(default_factory=dict)
@@ -81,7 +80,7 @@ class SessionTable:
             level=item.get("level"),
             resumes=item.get("resumes", False),
             uris=tuple(value for name, value in item.items() if name.startswith(_URI)),
-            active_until=item.get("activeUntil", 0),
+            tasks={n.removeprefix(_TASK): v for n, v in item.items() if n.startswith(_TASK)},
             listened_at=item.get("listenedAt", 0),
             list_versions=item.get("listVersions", {}),
         )
@@ -101,9 +100,13 @@ class SessionTable:
         """Remember that a session's client resumes streams. Raises SessionEnded."""
         self._set(key, expires_at, "resumes", True)
 
-    def mark_active(self, key: str, expires_at: int, until: int) -> None:
-        """Remember that a task may change until then. Raises SessionEnded."""
-        self._set(key, expires_at, "activeUntil", until)
+    def add_task(self, key: str, expires_at: int, task_id: str, until: int) -> bool:
+        """Remember a task that expires at `until`; whether there was room. Raises SessionEnded."""
+        return self._add(key, expires_at, "tasks", MAX_TASKS, f"{_TASK}{task_id}", until)
+
+    def remove_task(self, key: str, task_id: str) -> None:
+        """Remember a task no longer."""
+        self._remove(key, "tasks", f"{_TASK}{task_id}")
 
     def mark_listening(
         self, key: str, expires_at: int, now: int, versions: Mapping[str, str]
@@ -117,23 +120,37 @@ class SessionTable:
             {":now": now, ":versions": dict(versions)},
         )
 
-    def subscribe(self, key: str, expires_at: int, uri: str) -> None:
-        """Subscribe to a resource. Raises SessionEnded, and TooManyUris."""
-        names = {"#uri": _attribute_of(uri), "#uris": "uris", "#ended": "ended"}
+    def subscribe(self, key: str, expires_at: int, uri: str) -> bool:
+        """Subscribe to a resource; whether there was room. Raises SessionEnded."""
+        return self._add(key, expires_at, "uris", MAX_URIS, _attribute_of(uri), uri)
+
+    def unsubscribe(self, key: str, uri: str) -> None:
+        """Unsubscribe from a resource; from one that it is not subscribed to as well."""
+        self._remove(key, "uris", _attribute_of(uri))
+
+    def _add(
+        self, key: str, expires_at: int, count: str, most: int, name: str, value: str | int
+    ) -> bool:
+        """Add an attribute to those that `count` counts, unless there are so many."""
         try:
             self._client.update_item(
                 TableName=self._table,
                 Key=_key(key),
-                UpdateExpression="SET #uri = :uri, #expiresAt = :expiresAt ADD #uris :one",
-                # Races: the client ends its session, subscribes to the same resource twice, or to
-                # several at once, of which the last is one too many.
-                ConditionExpression="attribute_not_exists(#ended) AND attribute_not_exists(#uri) "
-                "AND (attribute_not_exists(#uris) OR #uris < :max)",
-                ExpressionAttributeNames={**names, "#expiresAt": "expiresAt"},
+                UpdateExpression="SET #name = :value, #expiresAt = :expiresAt ADD #count :one",
+                # Races: the client ends its session, adds the same twice, or several at once, of
+                # which the last is one too many.
+                ConditionExpression="attribute_not_exists(#ended) AND attribute_not_exists(#name) "
+                "AND (attribute_not_exists(#count) OR #count < :most)",
+                ExpressionAttributeNames={
+                    "#name": name,
+                    "#count": count,
+                    "#ended": "ended",
+                    "#expiresAt": "expiresAt",
+                },
                 ExpressionAttributeValues={
-                    ":uri": to_attribute(uri),
+                    ":value": to_attribute(value),
                     ":one": to_attribute(1),
-                    ":max": to_attribute(MAX_URIS),
+                    ":most": to_attribute(most),
                     ":expiresAt": to_attribute(expires_at // 1000 + ITEM_KEPT_SECONDS),
                 },
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
@@ -142,19 +159,18 @@ class SessionTable:
             item = existing_item(error)
             if "ended" in item:
                 raise SessionEnded from None
-            if names["#uri"] not in item:
-                raise TooManyUris from None
+            return name in item
+        return True
 
-    def unsubscribe(self, key: str, uri: str) -> None:
-        """Unsubscribe from a resource; from one that it is not subscribed to as well."""
+    def _remove(self, key: str, count: str, name: str) -> None:
         try:
             self._client.update_item(
                 TableName=self._table,
                 Key=_key(key),
-                UpdateExpression="REMOVE #uri ADD #uris :less",
-                # Race: the client unsubscribes twice, and would be counted down twice.
-                ConditionExpression="attribute_exists(#uri)",
-                ExpressionAttributeNames={"#uri": _attribute_of(uri), "#uris": "uris"},
+                UpdateExpression="REMOVE #name ADD #count :less",
+                # Race: it is removed twice, and would be counted down twice.
+                ConditionExpression="attribute_exists(#name)",
+                ExpressionAttributeNames={"#name": name, "#count": count},
                 ExpressionAttributeValues={":less": to_attribute(-1)},
             )
         except ClientError as error:

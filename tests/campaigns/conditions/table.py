@@ -51,7 +51,7 @@ WRITERS: Final = {
     "quotas": {"_remove_ended", "_remove"},
     "conditional_update": {"update_request"},
     "reconcile_index": {"claim", "postpone", "remove", "_update"},
-    "session_table": {"_update", "subscribe", "unsubscribe"},
+    "session_table": {"_update", "_add", "_remove"},
     "call_table": {
         *("open", "answer", "claim", "ask_again", "finish", "cancel", "_end", "_update"),
     },
@@ -83,19 +83,19 @@ CONDITIONS: Final = (
     ),
     Condition(
         "session_table.subscribe",
-        "attribute_not_exists(#uri)",
+        "attribute_not_exists(#name)",
         "the client subscribes to one resource twice, which counts once",
         "sessions/test_session_table.py::test_a_resource_counts_once",
     ),
     Condition(
         "session_table.subscribe",
-        "(attribute_not_exists(#uris) OR #uris < :max)",
+        "(attribute_not_exists(#count) OR #count < :most)",
         "the client subscribes to several resources at once, the last of which is one too many",
         "sessions/test_session_table.py::test_a_session_is_subscribed_to_so_many_resources",
     ),
     Condition(
         "session_table.unsubscribe",
-        "attribute_exists(#uri)",
+        "attribute_exists(#name)",
         "the client unsubscribes from one resource twice, which counts once",
         "sessions/test_session_table.py::test_a_resource_is_unsubscribed_from_once",
     ),

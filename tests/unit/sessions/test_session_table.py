@@ -13,7 +13,6 @@ from mcp_tasks.sessions.session_table import (
     SessionEnded,
     SessionState,
     SessionTable,
-    TooManyUris,
 )
 from tests.unit.support.aws import Calls, create_sessions, real
 
@@ -43,14 +42,14 @@ def test_what_is_remembered_is_read(table: SessionTable) -> None:
         lambda table: table.end(KEY, EXPIRES_AT),
         lambda table: table.set_level(KEY, EXPIRES_AT, "error"),
         lambda table: table.mark_resumes(KEY, EXPIRES_AT),
-        lambda table: table.mark_active(KEY, EXPIRES_AT, 1),
+        lambda table: table.add_task(KEY, EXPIRES_AT, "c1-1", 1),
         lambda table: table.mark_listening(KEY, EXPIRES_AT, 1, {}),
         lambda table: table.subscribe(KEY, EXPIRES_AT, "a://b"),
     ],
-    ids=["end", "set_level", "mark_resumes", "mark_active", "mark_listening", "subscribe"],
+    ids=["end", "set_level", "mark_resumes", "add_task", "mark_listening", "subscribe"],
 )
 def test_nothing_is_written_to_a_session_that_has_ended(
-    table: SessionTable, write: Callable[[SessionTable], None]
+    table: SessionTable, write: Callable[[SessionTable], object]
 ) -> None:
     table.end(KEY, EXPIRES_AT)
     for attempt in (write, lambda table: table.read(KEY)):
@@ -67,21 +66,21 @@ def test_an_item_outlives_its_sessions_id(table: SessionTable) -> None:
 
 
 def test_what_a_session_hears_is_read(table: SessionTable) -> None:
-    table.mark_active(KEY, EXPIRES_AT, 7)
+    assert table.add_task(KEY, EXPIRES_AT, "c1-1", 7)
     table.mark_listening(KEY, EXPIRES_AT, 9, {"tools": "1"})
     table.subscribe(KEY, EXPIRES_AT, "a://b")
     state = table.read(KEY)
-    assert (state.active_until, state.listened_at) == (7, 9)
+    assert (state.tasks, state.listened_at) == ({"c1-1": 7}, 9)
     assert (state.list_versions, state.uris) == ({"tools": "1"}, ("a://b",))
     table.unsubscribe(KEY, "a://b")
-    assert table.read(KEY).uris == ()
+    table.remove_task(KEY, "c1-1")
+    assert (table.read(KEY).uris, table.read(KEY).tasks) == ((), {})
 
 
 def test_a_session_is_subscribed_to_so_many_resources(table: SessionTable) -> None:
     for number in range(MAX_URIS):
         table.subscribe(KEY, EXPIRES_AT, f"a://{number}")
-    with pytest.raises(TooManyUris):
-        table.subscribe(KEY, EXPIRES_AT, "a://more")
+    assert not table.subscribe(KEY, EXPIRES_AT, "a://more")
     assert len(table.read(KEY).uris) == MAX_URIS
 
 
@@ -98,5 +97,4 @@ def test_a_resource_is_unsubscribed_from_once(table: SessionTable) -> None:
     for _ in range(3):
         table.unsubscribe(KEY, "a://0")
     table.subscribe(KEY, EXPIRES_AT, "a://0")
-    with pytest.raises(TooManyUris):
-        table.subscribe(KEY, EXPIRES_AT, "a://more")
+    assert not table.subscribe(KEY, EXPIRES_AT, "a://more")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ...notifications.server_changes import MAX_URI_CHARACTERS
 from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
 from ...registry.catalogue import Catalogue
-from ...sessions.session_table import MAX_URIS, TooManyUris
+from ...sessions.session_table import MAX_URIS
 from ..call import Call, Complete, MethodTable, ResourceNotFound
 from ..sessions import Session, Sessions
 from .session_stream import SessionStream
@@ -34,13 +34,11 @@ class ResourceSubscriptions:
         session, uri = _session(call), self._uri(call)
         if len(uri) > MAX_URI_CHARACTERS or self.catalogue.resource(uri) is None:
             raise ResourceNotFound(uri[:MAX_URI_CHARACTERS])
-        try:
-            self.sessions.subscribe(session, uri)
-        except TooManyUris:
+        if not self.sessions.subscribe(session, uri):
             raise ProtocolError(
                 ErrorCode.INVALID_REQUEST,
                 f"The session is subscribed to {MAX_URIS} resources; unsubscribe from one",
-            ) from None
+            )
         self.session_stream.tell(session)
         return Complete({})
 

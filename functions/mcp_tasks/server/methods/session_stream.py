@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -93,12 +92,18 @@ class SessionStream:
         changed = changed_lists(state.list_versions, versions)
         if changed or not state.list_versions or now >= state.listened_at + LISTENED_AGAIN_MS:
             self.sessions.mark_listening(session, now, versions)
-        idle = call.resumes and not state.uris and state.active_until <= now
+        tasks = [task_id for task_id, until in state.tasks.items() if until > now]
+        idle = call.resumes and not state.uris and not tasks
         connection.begin(IDLE_RETRY_MS if idle else RETRY_MS)
         for name in changed:
             connection.write(notification(LISTS[name], {}))
         if not idle:
-            self._listen(connection, session, state)
+            topics, until = _topics(session, state), connection.ends_at()
+            mailbox = self._mailbox(call.principal, session, topics, until)
+            # Only now: what changes from here on is in the mailbox.
+            for task_id in tasks:
+                self._send_task(connection, session, task_id, has_changed=False)
+            self._listen(connection, session, mailbox, topics)
         return StreamPaused()
 
     def tell(self, session: Session) -> None:
@@ -109,23 +114,23 @@ class SessionStream:
         delivery.receivers = self.mailboxes.receivers([session_topic(session.key)], now)
         deliver_all(self.mailboxes, [delivery], now + TELL_MS, self.clock)
 
-    def _listen(self, connection: StreamConnection, session: Session, state: SessionState) -> None:
-        topics, until = _topics(session, state), connection.ends_at()
-        mailbox = self._mailbox(connection.call.principal, session, topics, until)
+    def _listen(
+        self, connection: StreamConnection, session: Session, mailbox: Mailbox, topics: list[str]
+    ) -> None:
         seen: set[str] = set()
         while True:
             new = {e.key: e.change for e in self.mailboxes.entries(mailbox) if e.key not in seen}
             seen |= new.keys()
             for change in new.values():
                 if not isinstance(change, ServerChange) or change.method != CHANGED:
-                    self._send(connection, change)
+                    self._send(connection, session, change)
                     continue
                 try:
                     topics = _topics(session, self.sessions.state(session))
                 except SessionNotFound:
                     self.mailboxes.close(mailbox)
                     return
-                self.mailboxes.follow(mailbox, topics, until)
+                self.mailboxes.follow(mailbox, topics, connection.ends_at())
             self.mailboxes.remove(mailbox, new)
             news = connection.sent and not connection.call.channel.streams
             if news or mailbox.replaced or connection.is_over():
@@ -146,20 +151,29 @@ class SessionStream:
         self.mailboxes.follow(mailbox, topics, until)
         return mailbox
 
-    def _send(self, connection: StreamConnection, change: AnyChange) -> None:
+    def _send(self, connection: StreamConnection, session: Session, change: AnyChange) -> None:
         if isinstance(change, Change):
-            with suppress(ProtocolError):  # it has expired, or the token lacks a scope
-                self._send_task(connection, change.task_id)
+            self._send_task(connection, session, change.task_id, has_changed=True)
         else:
             connection.write(notification(change.method, dict(change.params)))
 
-    def _send_task(self, connection: StreamConnection, task_id: str) -> None:
-        """A task's status as it is now, and its questions that were not asked yet."""
-        task, known = self.operations.read(connection.call, task_id), connection.position
-        fields: dict[str, Any] = task_fields(task, self.clock.now_ms())
-        status = notification("notifications/tasks/status", with_related_task(fields, task_id))
-        connection.write(status)
+    def _send_task(
+        self, connection: StreamConnection, session: Session, task_id: str, *, has_changed: bool
+    ) -> None:
+        """A task's status as it is now, if that is news, and its questions that were not asked
+        yet."""
+        try:
+            task = self.operations.read(connection.call, task_id)
+        except ProtocolError:  # it has expired, or the token lacks a scope
+            return
+        known = connection.position
         new = [a for a in task.asks.values() if a.outstanding and a.id not in known.asked]
+        if has_changed or new or task.status.terminal:
+            fields: dict[str, Any] = task_fields(task, self.clock.now_ms())
+            status = notification("notifications/tasks/status", with_related_task(fields, task_id))
+            connection.write(status)
+        if task.status.terminal:
+            self.sessions.remove_task(session, task_id)
         asked = (*known.asked, *(ask.id for ask in new))[-MAX_ASKED:]
         questions = {
             f"{task_id}.{key}": question for ask in new for key, question in ask.outstanding.items()

@@ -126,7 +126,8 @@ class SessionRevision(Revision):
         if isinstance(outcome, InputNeeded):
             outcome = self._ask(call, outcome)
         if isinstance(outcome, TaskCreated) and call.declares_tasks and call.session is not None:
-            self._in_sessions.sessions.mark_active(call.session, outcome.task.expires_at)
+            task = outcome.task
+            self._in_sessions.sessions.add_task(call.session, task.task_id, task.expires_at)
         return self._with_result_of_task(call, outcome)
 
     def _ask(self, call: Call, needed: InputNeeded) -> Outcome:
