@@ -19,7 +19,7 @@ context = $(foreach key,$(1),$(if $($(key)),-c '$(key)=$($(key))'))
 arguments = $(foreach key,$(1),$(if $($(key)),--$(key) '$($(key))'))
 CONTEXT = $(call context,$(OPTIONS) $(UP_OPTIONS) $(AWS_OPTIONS))
 
-.PHONY: help demo up down check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap preflight deploy replay destroy add lock clean python
+.PHONY: help demo up down connect check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap preflight deploy replay destroy add lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -41,6 +41,9 @@ up: python ## The stack on an emulator, left running [port=n] [option=value of d
 
 down: python ## Stop what `make up` left running
 	@$(LOCAL) down
+
+connect: python ## How Claude Code, VS Code, Cursor and others get the running or deployed server [url=...]
+	@$(LOCAL) connect $(if $(url),--url '$(url)') $(if $(stack),--stack '$(stack)')
 
 check: python ## Before each commit, in a minute: format, lint, types, the tests of your tools, synthesis
 	@$(LOCAL) prepare --tests

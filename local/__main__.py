@@ -6,6 +6,8 @@ up [--tools F] [--port N]  deploy the stack to an emulator, and leave the emulat
    [-c KEY=VALUE ...]      with options of `infra/app.py`
 down                       stop the emulator and the gateway
 environment                print the variables that make AWS's tools call what `up` started
+connect [--url URL]        print each client's line of configuration for the stack that `up` left
+   [--stack NAME]          running, or else for the deployed one
 demo [--ask]               deploy to an emulator of its own, run the demo's checks, stop it
 """
 
@@ -18,6 +20,7 @@ import time
 from pathlib import Path
 
 from . import emulator, gateway_process
+from .connect import deployed_endpoint, lines
 from .console import CommandError, fail, say, step
 from .deployment import deploy
 from .environment import ROOT, STATE, prepare, python
@@ -71,6 +74,15 @@ def down() -> int:
         return 0
     running.stop()
     say(f"Stopped the emulator, process {running.pid}.")
+    return 0
+
+
+def connect(url: str | None, stack: str | None) -> int:
+    """Print how clients get the running stack, or else the deployed one."""
+    if url is None and ENDPOINT.exists():
+        url = ENDPOINT.read_text().strip()
+    for line in lines(url or deployed_endpoint(stack)):
+        say(line)
     return 0
 
 
@@ -130,6 +142,9 @@ def main() -> int:
     up_parser.add_argument("-c", dest="context", type=_option, action="append", default=[])
     commands.add_parser("down")
     commands.add_parser("environment")
+    connect_parser = commands.add_parser("connect")
+    connect_parser.add_argument("--url")
+    connect_parser.add_argument("--stack")
     demo_parser = commands.add_parser("demo")
     demo_parser.add_argument("--ask", action="store_true", help="answer the questions yourself")
     options = parser.parse_args()
@@ -145,6 +160,8 @@ def main() -> int:
                 return down()
             case "environment":
                 return environment()
+            case "connect":
+                return connect(options.url, options.stack)
             case _:
                 return demo(["--ask"] if options.ask else [])
     except CommandError as error:

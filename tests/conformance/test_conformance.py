@@ -19,7 +19,6 @@ from tests.integration.support.client import Client
 HERE = Path(__file__).resolve().parent
 FOLDER = STATE / "conformance"
 WARM_INSTANCES = 4
-EXPECTED_FAILURES = HERE / "expected-failures.yml"
 
 
 @dataclass(frozen=True)
@@ -93,22 +92,20 @@ def test_all_scenarios_of_2026_07_28_pass(suite: Path, server: LocalStack, tmp_p
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
-def test_revisions_with_a_handshake_pass_except_scenarios_that_need_a_session(
+def test_revisions_with_a_handshake_pass(
     version: str, suite: Path, server: LocalStack, tmp_path: Path
 ) -> None:
-    """The suite fails, too, when a scenario passes that is expected to fail."""
-    options = (*ALL, "--spec-version", version, "--expected-failures", str(EXPECTED_FAILURES))
-    result = run(suite, server, tmp_path, *options)
+    result = run(suite, server, tmp_path, *ALL, "--spec-version", version)
+    assert not result.failing(), result.output
     assert result.code == 0, result.output
     assert len(result.checks) > 25, sorted(result.checks)
 
 
-def test_what_the_suite_requires_of_2025_11_25_passes_except_what_needs_a_session(
+def test_what_the_suite_requires_of_2025_11_25_passes(
     suite: Path, server: LocalStack, tmp_path: Path
 ) -> None:
     """The scenarios that the suite names in its requirements/2025-11-25.yaml."""
-    options = ("--requirements", "2025-11-25", "--expected-failures", str(EXPECTED_FAILURES))
-    result = run(suite, server, tmp_path, *options)
+    result = run(suite, server, tmp_path, "--requirements", "2025-11-25")
     assert result.code == 0, result.output
     assert len(result.checks) == 33, sorted(result.checks)
 
@@ -117,8 +114,7 @@ def test_every_scenario_passes_at_its_own_revision(
     suite: Path, server: LocalStack, tmp_path: Path
 ) -> None:
     """The ten scenarios of the tasks extension are among them."""
-    options = (*ALL, "--expected-failures", str(EXPECTED_FAILURES))
-    result = run(suite, server, tmp_path, *options)
+    result = run(suite, server, tmp_path, *ALL)
     assert result.code == 0, result.output
     tasks = {name: c for name, c in result.checks.items() if name.startswith("tasks-")}
     assert len(tasks) == 10, sorted(tasks)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.integration.support.client import Client
 from tests.integration.support.foreign_clients import ForeignClient
 
@@ -62,7 +60,6 @@ def test_a_quick_tool_refuses_to_be_a_task(fastmcp_2: ForeignClient, endpoint: s
     assert observed.only("error")["code"] == -32601
 
 
-@pytest.mark.skip(reason="waits for questions on the session's own stream")
 def test_a_task_asks_on_the_sessions_stream(fastmcp_2: ForeignClient, endpoint: str) -> None:
     """It asks for the result only when the task has ended, so it is asked nowhere else."""
     call = {"tool": "linger", "arguments": {"seconds": 1, "ask": True}}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.integration.support.client import Client
 from tests.integration.support.foreign_clients import ForeignClient
 
@@ -77,9 +75,6 @@ def test_a_cancelled_task_cannot_be_cancelled_again(
     assert observed.only("error")["code"] == -32602
 
 
-@pytest.mark.skip(
-    reason="waits for subscriptions to resources, and `edit_note`, a tool that changes note://fixed"
-)
 def test_a_subscribed_resource_tells_that_it_has_changed(
     python_sdk_1: ForeignClient, endpoint: str
 ) -> None:

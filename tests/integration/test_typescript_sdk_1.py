@@ -6,8 +6,6 @@ import json
 import time
 from typing import Any
 
-import pytest
-
 from local.deployment import LocalStack
 from tests.integration.support.aws import executions
 from tests.integration.support.client import Client
@@ -97,9 +95,6 @@ def test_a_task_is_cancelled(typescript_sdk_1: ForeignClient, endpoint: str) -> 
     assert observed.statuses == ["working", "cancelled"]
 
 
-@pytest.mark.skip(
-    reason="waits for subscriptions to resources, and `edit_note`, a tool that changes note://fixed"
-)
 def test_a_subscribed_resource_tells_that_it_has_changed(
     typescript_sdk_1: ForeignClient, endpoint: str
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from local.connect import lines, table
 from mcp_tasks import NotFound, TaskContext
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.registry.context import InputRequired
@@ -142,3 +143,12 @@ def sections(page: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_the_readme_has_the_table_of_clients() -> None:
+    """`make connect` prints the same lines for an endpoint."""
+    assert table() in README.read_text(encoding="utf-8")
+    here = lines("http://127.0.0.1:8080/mcp")
+    assert not any("{" in line and "{url}" in line for line in here)
+    assert [line for line in here if "public https" in line]
+    assert not [line for line in lines("https://mcp.example.com/mcp") if "public https" in line]

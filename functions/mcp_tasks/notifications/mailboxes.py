@@ -105,6 +105,29 @@ class Mailboxes:
             for name in added
         )
 
+    def add_topic(self, followed: str, added: str, now: int) -> bool:
+        """Let the live mailboxes that follow a topic follow another one; whether there are any.
+
+        Raises Busy, and ClientError.
+        """
+        items = self._items_of(followed, now)
+        self._write(
+            put(**{**item, "pk": added, "expiresAt": expires_at(item["receivesUntil"])})
+            for item in items
+        )
+        return bool(items)
+
+    def remove_topic(self, followed: str, removed: str, now: int) -> None:
+        """Let the mailboxes that follow a topic follow another one no longer."""
+        keys = [attributes(pk=removed, sk=item["sk"]) for item in self._items_of(followed, now)]
+        self._write({"DeleteRequest": {"Key": key}} for key in keys)
+
+    def _items_of(self, topic: str, now: int) -> list[dict[str, Any]]:
+        """The items of the live mailboxes that follow a topic."""
+        live = {receiver.mailbox_id for receiver in self.receivers([topic], now)}
+        items = query(self._client, self._table, topic) if live else ()
+        return [item for item in items if item.get("mailbox") in live]
+
     def release(self, mailbox: Mailbox, now: int) -> None:
         """Keep a mailbox, which goes on receiving, for the next subscription of the same client."""
         self._quota.release(mailbox, now)

@@ -121,7 +121,7 @@ class Endpoint:
         if self._methods is None or session is None:
             raise NotAllowed("DELETE ends the session that Mcp-Session-Id names")
         self._methods.sessions.end(session)
-        self._methods.session_stream.tell(session)
+        self._methods.session_stream.end(session)
         return HttpResponse(HTTPStatus.NO_CONTENT)
 
     def _in_session(self, http: HttpRequest, caller: Caller) -> Caller:

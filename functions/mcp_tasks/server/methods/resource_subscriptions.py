@@ -39,14 +39,14 @@ class ResourceSubscriptions:
                 ErrorCode.INVALID_REQUEST,
                 f"The session is subscribed to {MAX_URIS} resources; unsubscribe from one",
             )
-        self.session_stream.tell(session)
+        self.session_stream.add_resource(call.principal, session, uri)
         return Complete({})
 
     def unsubscribe(self, call: Call) -> Complete:
         """From a resource that the session is not subscribed to as well."""
         session, uri = _session(call), self._uri(call)
         self.sessions.unsubscribe(session, uri)
-        self.session_stream.tell(session)
+        self.session_stream.remove_resource(session, uri)
         return Complete({})
 
     def _uri(self, call: Call) -> str:

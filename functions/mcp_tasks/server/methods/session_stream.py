@@ -34,9 +34,9 @@ from ...sessions.session_table import SessionState
 from ...tasks.caller_key import digest
 from ...tasks.rate_limit import RateLimit
 from ..call import Call, Outcome, StreamPaused
-from ..sessions import Session, SessionNotFound, Sessions
+from ..sessions import Session, Sessions
 from ..stream_position import EventIds, StreamPosition
-from .stream_connection import RETRY_MS, StreamConnection, WriteRequest
+from .stream_connection import BUFFERED_MS, RETRY_MS, StreamConnection, WriteRequest
 from .task_operations import TaskOperations
 from .task_wire_2025_11_25 import task_fields, with_related_task
 from .too_many_requests import subscription_quota_errors
@@ -54,10 +54,12 @@ LISTENED_AGAIN_MS: Final = 5 * 60 * 1000
 LISTENS_MS: Final = 2 * LISTENED_AGAIN_MS
 """How long a client counts as listening after that."""
 
-CHANGED: Final = "session"
-"""The method of what a session's mailbox gets when the session has changed, or has ended."""
+ENDED: Final = "session ended"
+"""The method of what a session's mailbox gets when the session has ended."""
 
-TELL_MS: Final = 2_000
+END_MS: Final = 2_000
+"""How long a session that has ended may take to tell its stream."""
+
 MAX_ASKED: Final = 50
 
 
@@ -106,13 +108,29 @@ class SessionStream:
             self._listen(connection, session, mailbox, topics)
         return StreamPaused()
 
-    def tell(self, session: Session) -> None:
-        """Tell a stream that is open that its session has changed, or has ended."""
-        change = ServerChange(CHANGED, secrets.token_hex(4), {"session": session.key})
-        delivery = Delivery(change, change.detail())
+    def add_resource(self, principal: str, session: Session, uri: str) -> None:
+        """Let the session's mailbox receive the changes of a resource, from now on.
+
+        There may be no connection at this moment, and no mailbox. Raises TooManyRequests.
+        """
+        topic, now = resource_topic(uri), self.clock.now_ms()
+        if not self.mailboxes.add_topic(session_topic(session.key), topic, now):
+            topics = [session_topic(session.key), topic]
+            mailbox = self._mailbox(principal, session, topics, now + BUFFERED_MS)
+            mailbox.delivered = dict.fromkeys(topics, 0)
+            self.mailboxes.release(mailbox, now)
+
+    def remove_resource(self, session: Session, uri: str) -> None:
+        """Let the session's mailbox receive the changes of a resource no longer."""
         now = self.clock.now_ms()
+        self.mailboxes.remove_topic(session_topic(session.key), resource_topic(uri), now)
+
+    def end(self, session: Session) -> None:
+        """End the stream, if it is open: its session has ended."""
+        change, now = ServerChange(ENDED, secrets.token_hex(4)), self.clock.now_ms()
+        delivery = Delivery(change, change.detail())
         delivery.receivers = self.mailboxes.receivers([session_topic(session.key)], now)
-        deliver_all(self.mailboxes, [delivery], now + TELL_MS, self.clock)
+        deliver_all(self.mailboxes, [delivery], now + END_MS, self.clock)
 
     def _listen(
         self, connection: StreamConnection, session: Session, mailbox: Mailbox, topics: list[str]
@@ -121,16 +139,11 @@ class SessionStream:
         while True:
             new = {e.key: e.change for e in self.mailboxes.entries(mailbox) if e.key not in seen}
             seen |= new.keys()
+            if any(isinstance(c, ServerChange) and c.method == ENDED for c in new.values()):
+                self.mailboxes.close(mailbox)
+                return
             for change in new.values():
-                if not isinstance(change, ServerChange) or change.method != CHANGED:
-                    self._send(connection, session, change)
-                    continue
-                try:
-                    topics = _topics(session, self.sessions.state(session))
-                except SessionNotFound:
-                    self.mailboxes.close(mailbox)
-                    return
-                self.mailboxes.follow(mailbox, topics, connection.ends_at())
+                self._send(connection, session, change)
             self.mailboxes.remove(mailbox, new)
             news = connection.sent and not connection.call.channel.streams
             if news or mailbox.replaced or connection.is_over():

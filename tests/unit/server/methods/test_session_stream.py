@@ -110,6 +110,23 @@ def test_a_change_between_two_connections_is_not_lost(
     assert notified(client.resume(first.last_id)) == []
 
 
+def test_a_change_right_after_the_subscription_is_not_lost(
+    stack: Stack, time: Time, client: SessionClient
+) -> None:
+    """Whether there was a mailbox or not: the session may have been idle."""
+    client.resume(None)
+    subscribe(client)
+    announce(client, time)
+    first = client.resume(None)
+    assert len(notified(first)) == 1
+    subscribe(client, "docs://chapters/1")
+    announce(client, time, "docs://chapters/1")
+    assert len(notified(client.resume(first.last_id))) == 1
+    client.request("resources/unsubscribe", {"uri": HANDBOOK})
+    announce(client, time, event_id="2")
+    assert notified(client.resume(first.last_id)) == []
+
+
 def test_a_resource_is_subscribed_to_while_the_stream_is_open(
     stack: Stack, time: Time, client: SessionClient
 ) -> None:
@@ -186,6 +203,24 @@ def test_a_task_is_told_about_and_asks_here(
     assert reached
     publish(stack, time, task_id)
     assert [m for m in client.resume(reply.last_id).messages if "id" in m] == []
+
+
+def test_what_a_task_has_asked_before_is_asked_when_the_stream_begins(
+    stack: Stack, time: Time, client: SessionClient
+) -> None:
+    """An idle session has no mailbox."""
+    client.resume(None)
+    created = client.request("tools/call", {"name": "wait", "arguments": {}, "task": {}})
+    task_id = created.result["task"]["taskId"]
+    ask = open_ask("token", {"who": FormQuestion("Who?", FORM)})
+    stack.deployment.task_table.ask(task_id, ask, time.now)
+    first = client.resume(None)
+    assert [m["method"] for m in first.messages if "id" in m] == ["elicitation/create"]
+    assert client.resume(first.last_id).messages == [], "it is asked once"
+    stack.deployment.task_table.complete(task_id, RESULT, time.now)
+    ((_, params),) = notified(client.resume(first.last_id))
+    assert params["status"] == "completed"
+    assert client.resume(first.last_id).events[0].retry_ms == IDLE_RETRY_MS
 
 
 def test_without_a_listener_questions_come_with_the_result(
@@ -271,7 +306,7 @@ def test_waiting_is_bounded_and_reads_one_row(
     made = operations(stack, lambda: client.resume(None))
     assert time.now - began_at == BUFFERED_MS
     assert made.count("get_item") <= 2  # the session, and the caller's mailboxes
-    assert made.count("query") == len(time.waits) + 1
+    assert made.count("query") == len(time.waits) + 2  # and what the mailbox was released with
 
 
 def test_tables_hold_no_session_ids(stack: Stack, client: SessionClient) -> None:
