@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from aws_lambda_powertools import Logger
 
-Action = Literal["create", "read", "answer", "cancel", "end"]
+Action = Literal["create", "read", "answer", "cancel", "delete", "end"]
 
 logger = Logger()
 

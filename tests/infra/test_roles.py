@@ -49,7 +49,10 @@ REPORTED = (
     "and StringEqualsIfExists dynamodb:ReturnValues = NONE"
 )
 """The rows, for a worker: only what a step reports, and without reading them."""
-ROWS = {"dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
+ROWS = {
+    *("dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:BatchGetItem"),
+    *("dynamodb:UpdateItem", "dynamodb:DeleteItem"),
+}
 MAILBOX = {
     "dynamodb:GetItem",
     "dynamodb:Query",

@@ -26,6 +26,7 @@ from .methods.task_operations import TaskOperations
 from .methods.task_stream import TaskStream
 from .methods.tasks import TaskMethods
 from .methods.tasks_2025_11_25 import Tasks20251125
+from .methods.tasks_sep_1686 import TasksSep1686
 from .methods.tools import ToolCalls
 from .scopes import ScopeCheck
 from .sealed import DerivedIds, Seal
@@ -179,6 +180,7 @@ class _Parts:
             session_stream,
             ResourceSubscriptions(self._catalogue, sessions, session_stream),
             self._tasks_2025_11_25,
+            TasksSep1686(self._operations, self._result_links, self._poll_rate_limit(), ids),
         )
 
     @cached_property

@@ -10,6 +10,7 @@ from .methods.session_stream import SessionStream
 from .methods.task_operations import TaskOperations
 from .methods.task_stream import TaskStream
 from .methods.tasks_2025_11_25 import Tasks20251125
+from .methods.tasks_sep_1686 import TasksSep1686
 from .sealed import DerivedIds
 from .sessions import Sessions
 from .stream_position import EventIds
@@ -28,3 +29,4 @@ class SessionMethods:
     session_stream: SessionStream
     resource_subscriptions: ResourceSubscriptions
     tasks: Tasks20251125
+    client_tasks: TasksSep1686

@@ -39,6 +39,8 @@ class StreamPosition:
     request_id: RequestId
     task_id: str | None = None
     """None for a call that runs within its request."""
+    client_task_id: str | None = None
+    """The id that the client has chosen for the task (`methods/tasks_sep_1686.py`)."""
     progress_token: ProgressToken | None = None
     revision: int = 0
     """The revision of the task that the client knows, or the round of a call's questions."""

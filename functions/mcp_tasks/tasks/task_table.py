@@ -23,6 +23,7 @@ from .errors import Busy, ClientCannotAnswer, Conflict, TaskEnded, UnknownTask
 from .questions import Ask, kinds
 from .reconcile_index import ReconcileIndex
 from .row_updates import Answers
+from .state import Status
 from .task import Task
 from .task_item import item_of, task_of
 
@@ -58,6 +59,24 @@ class TaskTable:
             found = task_of(existing_item(error))
             if (found.created_at, found.input) != (task.created_at, task.input):
                 raise Conflict(found) from None
+
+    def delete(self, task_id: str) -> bool:
+        """Delete the row of a task that has ended; whether there was one."""
+        try:
+            # Race: it was deleted already, and its client has begun another task with the same id.
+            self._client.delete_item(
+                TableName=self._table,
+                Key={"taskId": {"S": task_id}},
+                ConditionExpression="#status IN (:completed, :failed, :cancelled)",
+                ExpressionAttributeNames={"#status": "status"},
+                ExpressionAttributeValues={
+                    f":{status.value}": {"S": status.value} for status in Status if status.terminal
+                },
+            )
+        except ClientError as error:
+            existing_item(error)
+            return False
+        return True
 
     def get(self, task_id: str, now: int, principal: str | None = None) -> Task:
         """Read a task; for `principal`, or for the server itself when None. Raises UnknownTask."""

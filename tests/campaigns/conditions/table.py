@@ -55,7 +55,7 @@ WRITERS: Final = {
     "call_table": {
         *("open", "answer", "claim", "ask_again", "finish", "cancel", "_end", "_update"),
     },
-    "task_table": {"create"},
+    "task_table": {"create", "delete"},
     "row_updates": {
         *("report", "store_tool_error", "ask", "answer", "close_ask", "mark_delivered", "_end"),
     },
@@ -63,6 +63,12 @@ WRITERS: Final = {
 """Functions that make a conditional write, or say what one writes, by their module."""
 
 CONDITIONS: Final = (
+    Condition(
+        "task_table.delete",
+        "#status IN (:completed, :failed, :cancelled)",
+        "it was deleted already, and its client has begun another task with the same id",
+        "tasks/test_task_table.py::test_a_task_is_deleted_when_it_has_ended",
+    ),
     Condition(
         "session_table._set",
         "attribute_not_exists(#ended)",

@@ -139,6 +139,16 @@ def test_a_create_that_dynamodb_refuses_for_another_reason_is_an_error(
         rows.create(a_task())
 
 
+def test_a_task_is_deleted_when_it_has_ended(rows: TaskTable) -> None:
+    rows.create(a_task())
+    assert not rows.delete(ID)
+    assert rows.find(ID) is not None
+    rows.complete(ID, RESULT, NOW)
+    assert rows.delete(ID)
+    assert rows.find(ID) is None
+    assert not rows.delete(ID)
+
+
 def test_a_read_is_strongly_consistent(rows: TaskTable, aws: Calls) -> None:
     """tasks.md, "Task Creation": a task must be readable once its creator was told of it."""
     rows.create(a_task())

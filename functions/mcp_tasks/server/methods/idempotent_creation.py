@@ -20,7 +20,7 @@ from aws_lambda_powertools import Logger
 
 from ...audit import audit
 from ...aws.errors import outcome_unknown
-from ...protocol.errors import ErrorCode, ProtocolError
+from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
 from ...registry.catalogue import ToolEntry
 from ...tasks.errors import Conflict, UnknownTask
 from ...tasks.idempotency import FREE_AFTER_MS, IdempotencyKeyReused, IdempotencyKeys, KeyedTask
@@ -30,6 +30,7 @@ from ...tasks.task import Task, now_ms
 from ...workflows.executions import MAX_START_AGE_MS
 from ..call import Call, RequestIdReused
 from .task_creation import StartRefused, TaskCreation, WriteOutcomeUnknown
+from .tasks_sep_1686 import CLIENT_TASK_ID
 
 CLAIM_MS: Final = 60_000
 """How long the request that claimed a key may take to write its task. Later, others write it."""
@@ -82,7 +83,7 @@ class IdempotentCreation:
             try:
                 self.creation.create(task, entry)
             except Conflict:
-                raise RequestIdReused from None
+                raise _in_use(call) from None
             return task
         fingerprint = _fingerprint(entry, arguments)
         wanted = KeyedTask(task.task_id, fingerprint, task.created_at, task.expires_at)
@@ -182,6 +183,13 @@ def _fingerprint(entry: ToolEntry, arguments: Mapping[str, Any]) -> str:
     """
     text = json.dumps([entry.name, arguments], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _in_use(call: Call) -> ProtocolError:
+    """The client has chosen the task's id, by itself or by its request's id."""
+    if (client_id := call.client_context.get(CLIENT_TASK_ID)) is not None:
+        return invalid_params(f"Task ID already exists: {client_id}")
+    return RequestIdReused()
 
 
 def _key_reused() -> ProtocolError:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from ...notifications.clock import Clock
 from ...protocol import notifications
 from ...protocol.errors import ErrorCode, ProtocolError
+from ...protocol.meta import META_MEMBER
 from ...tasks.questions import Question
 from ..call import Call
 from ..response_channel import StreamEvent
@@ -51,6 +52,8 @@ class StreamConnection:
     event_ids: EventIds
     write_request: WriteRequest
     clock: Clock
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """The members of `_meta` of every message."""
     began_at: int = field(init=False)
     quiet_since: int = field(init=False)
     sent: int = 0
@@ -119,8 +122,15 @@ class StreamConnection:
     def write(self, message: Mapping[str, Any] | None, retry_ms: int | None = None) -> None:
         """Send an event with the id of the position."""
         now = self.clock.now_ms()
+        if message is not None:
+            message = self._with_meta(message)
         event_id = self.event_ids.of(self.position, self.call, now)
         self.call.channel.write(StreamEvent(message, event_id, retry_ms))
         if message is not None:
             self.sent += 1
             self.quiet_since = now
+
+    def _with_meta(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        params = message.get("params", {})
+        about = {**params.get(META_MEMBER, {}), **self.about}
+        return {**message, "params": {**params, META_MEMBER: about}} if about else message

@@ -8,9 +8,10 @@ questions, and the result as the response to the call, on as many connections as
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 from ...audit import audit
 from ...notifications.clock import SYSTEM_CLOCK, Clock
@@ -41,13 +42,23 @@ class TaskStream:
     """Whether a client that does not resume has tools to ask for the result."""
     clock: Clock = SYSTEM_CLOCK
 
-    def follow(self, call: Call, position: StreamPosition, write_request: WriteRequest) -> Outcome:
+    def follow(
+        self,
+        call: Call,
+        position: StreamPosition,
+        write_request: WriteRequest,
+        about: Mapping[str, Any],
+    ) -> Outcome:
         """Send what comes after a position, until the task has ended or the time is up.
+
+        `about` are the members of `_meta` of every message.
 
         Returns the tool's result as Complete, or StreamPaused. Raises ProtocolError: the task's own
         error, or -32602 for a task that does not exist for the caller.
         """
-        connection = StreamConnection(call, position, self.event_ids, write_request, self.clock)
+        connection = StreamConnection(
+            call, position, self.event_ids, write_request, self.clock, about
+        )
         with self.call_quota.hold(call):
             connection.begin()
             audit("read", str(position.task_id), call.principal)

@@ -8,6 +8,8 @@ from typing import Any, Final
 from ...tasks.poll_interval import poll_interval_ms
 from ...tasks.state import Status
 from ...tasks.task import Task, iso
+from . import tasks_sep_1686
+from .tasks_sep_1686 import CLIENT_TASK_ID
 
 RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
 IMMEDIATE_RESPONSE: Final = "io.modelcontextprotocol/model-immediate-response"
@@ -26,6 +28,18 @@ def task_fields(task: Task, now: int) -> dict[str, Any]:
         "lastUpdatedAt": iso(task.last_updated_at),
         "ttl": task.ttl_ms,
         "pollInterval": poll_interval_ms(task, now),
+    }
+
+
+def listed_fields(task: Task, now: int) -> dict[str, Any]:
+    """A task in `tasks/list`: one with an id of the client's has that, and SEP-1686's members."""
+    found = task_fields(task, now)
+    if CLIENT_TASK_ID not in task.client_context:
+        return found
+    return {
+        **tasks_sep_1686.fields(task, now),
+        **found,
+        "taskId": task.client_context[CLIENT_TASK_ID],
     }
 
 

@@ -22,7 +22,7 @@ from ..sealed import Seal, Unsealable
 from ..stream_position import StreamPosition
 from .poll_rate_limit import PollRateLimit
 from .task_operations import TaskOperations
-from .task_wire_2025_11_25 import task_fields
+from .task_wire_2025_11_25 import listed_fields, task_fields
 
 PAGE_SIZE: Final = 50
 """Tasks of one page of `tasks/list`."""
@@ -72,7 +72,10 @@ class Tasks20251125:
         """`tasks/result` ("Retrieving Task Results"): waits until the task is terminal."""
         task_id = self._task_id(call)
         token = meta.progress_token(call.params.get("_meta", {}))
-        return follow(call, StreamPosition(version, call.method, call.request_id, task_id, token))
+        position = StreamPosition(
+            version, call.method, call.request_id, task_id, progress_token=token
+        )
+        return follow(call, position)
 
     def list_tasks(self, call: Call) -> Complete:
         """`tasks/list` ("Listing Tasks"): the caller's, newest first."""
@@ -81,7 +84,7 @@ class Tasks20251125:
         tasks = self.operations.task_table.get_many(page.task_ids, now, call.principal)
         permitted = self.operations.access.permitted(call, tasks.values())
         listed = [tasks[task_id] for task_id in page.task_ids if task_id in permitted]
-        result: dict[str, Any] = {"tasks": [task_fields(task, now) for task in listed]}
+        result: dict[str, Any] = {"tasks": [listed_fields(task, now) for task in listed]}
         if page.next_key is not None:
             result["nextCursor"] = self.cursors.seal(
                 page.next_key, call.principal, now + CURSOR_LIFETIME_MS

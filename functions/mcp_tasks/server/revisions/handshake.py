@@ -8,7 +8,8 @@ that it can do nothing, asks it no questions and gives it no tasks.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from http import HTTPStatus
 from typing import Any, ClassVar, Final
@@ -32,7 +33,8 @@ from ..call import (
 )
 from ..methods.lists import list_methods
 from ..methods.task_wire_2025_11_25 import create_task_result
-from .session_revision import SessionRevision, shaped
+from ..session_methods import SessionMethods
+from .session_revision import SessionRevision
 
 RESOURCE_NOT_FOUND: Final = -32002
 """server/resources.mdx, "Error Handling", of these revisions."""
@@ -61,8 +63,14 @@ class HandshakeRevision(SessionRevision):
             ),
             **dict.fromkeys(self.methods_that_ask, self.run),
             "completion/complete": self.methods.complete_argument,
-            **(in_sessions.tasks.table(self.version, self.follow) if in_sessions else {}),
-            **(in_sessions.resource_subscriptions.table() if in_sessions else {}),
+            **(self._in_session_table(in_sessions) if in_sessions else {}),
+        }
+
+    def _in_session_table(self, in_sessions: SessionMethods) -> MethodTable:
+        tasks = in_sessions.tasks.table(self.version, self.follow)
+        return {
+            **in_sessions.client_tasks.beside(tasks),
+            **in_sessions.resource_subscriptions.table(),
         }
 
     declares_tasks: ClassVar[bool] = False
@@ -190,3 +198,15 @@ def execution(entry: ToolEntry) -> dict[str, Any]:
     SDK refuses to send such a call for a tool that does.
     """
     return {} if entry.task_support == "forbidden" else {"execution": {"taskSupport": "optional"}}
+
+
+def shaped(method: Method, shape: Callable[[dict[str, Any]], dict[str, Any]]) -> Method:
+    """The method, with results in the shape of a revision."""
+
+    def answer(call: Call) -> Outcome:
+        outcome = method(call)
+        if not isinstance(outcome, Complete):
+            return outcome
+        return replace(outcome, result=shape(outcome.result))
+
+    return answer

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, ClassVar, Final
@@ -22,20 +21,21 @@ from ...protocol.trace import trace_context
 from ...sessions.session_table import SessionState
 from ...tasks.questions import Kind, Question
 from ...tasks.task import now_ms
-from ..call import Call, Complete, InputNeeded, Method, MethodTable, Outcome, TaskCreated
+from ..call import Call, Complete, InputNeeded, MethodTable, Outcome, TaskCreated
 from ..caller import Caller
-from ..methods import session_stream
+from ..methods import session_stream, tasks_sep_1686
 from ..methods.call_stream import is_of_a_call
 from ..methods.input_requests import input_request
 from ..methods.session_stream import listens
-from ..methods.task_wire_2025_11_25 import with_related_task
-from ..methods.tasks_2025_11_25 import requested_ttl_ms
+from ..methods.task_wire_2025_11_25 import related_task, with_related_task
+from ..methods.tasks_sep_1686 import CLIENT_TASK_ID
 from ..request_notifications import RequestNotifications
 from ..response_channel import ResponseChannel
 from ..session_methods import SessionMethods
 from ..sessions import Session
 from ..stream_position import StreamPosition
 from .revision import Answer, Revision
+from .wanted_task import WantedTask, wanted_task
 
 LOG_LEVEL: Final = "info"
 """The level for a client that has not set one (logging.mdx: "the server MAY decide which messages
@@ -72,10 +72,7 @@ class SessionRevision(Revision):
             raise invalid_params("params._meta must be an object")
         token, state = meta.progress_token(about), SessionState()
         session, methods = caller.session, self.methods.in_sessions
-        augmented = request.method == "tools/call" and "task" in request.params
-        ttl_ms = None
-        if augmented and methods:
-            ttl_ms = requested_ttl_ms(request.params, self.methods.catalogue)
+        wanted = wanted_task(request, about, self.methods.catalogue) if methods else WantedTask()
         if session and methods and request.method not in READ_NOTHING:
             state = methods.sessions.state(session)
         resumes = self._resumes(session, state)
@@ -90,16 +87,25 @@ class SessionRevision(Revision):
             client_can=self.kinds & session.client_can if session else frozenset(),
             trace=trace_context(about),
             session=session,
-            declares_tasks=augmented and methods is not None,
+            declares_tasks=wanted.is_wanted,
             listens=listens(state, now_ms()),
-            client_context={"session": session.key} if augmented and session else {},
-            ttl_ms=ttl_ms,
+            client_context=wanted.client_context(request, session),
+            ttl_ms=wanted.ttl_ms,
             waits=(resumes or channel.streams) and session is not None,
             resumes=resumes,
-            task_id=methods.ids.derive("request", session.key, json.dumps(request.id))
-            if methods and session and request.method == "tools/call" and not augmented
-            else None,
+            task_id=self._task_id(request, caller, wanted),
         )
+
+    def _task_id(self, request: Request, caller: Caller, wanted: WantedTask) -> str | None:
+        """The id of a call's task, where it follows from what the client has chosen."""
+        methods, session = self.methods.in_sessions, caller.session
+        if methods is None or request.method != "tools/call":
+            return None
+        if wanted.client_id is not None:
+            return methods.client_tasks.task_id(caller.principal, wanted.client_id)
+        if session is None or wanted.is_wanted:
+            return None
+        return methods.ids.derive("request", session.key, json.dumps(request.id))
 
     def _resumes(self, session: Session | None, state: SessionState) -> bool:
         """Whether the session's client resumes event streams: it has, or its revision says so."""
@@ -128,6 +134,10 @@ class SessionRevision(Revision):
         if isinstance(outcome, TaskCreated) and call.declares_tasks and call.session is not None:
             task = outcome.task
             self._in_sessions.sessions.add_task(call.session, task.task_id, task.expires_at)
+        client_id = call.client_context.get(CLIENT_TASK_ID)
+        if isinstance(outcome, TaskCreated) and client_id is not None:
+            call.channel.send(tasks_sep_1686.created(client_id))
+            call = replace(call, declares_tasks=False)
         return self._with_result_of_task(call, outcome)
 
     def _ask(self, call: Call, needed: InputNeeded) -> Outcome:
@@ -146,7 +156,12 @@ class SessionRevision(Revision):
         if call.declares_tasks or not isinstance(outcome, TaskCreated):
             return outcome
         task = outcome.task
-        position = replace(self._position(call), task_id=task.task_id, revision=task.revision)
+        position = replace(
+            self._position(call),
+            task_id=task.task_id,
+            client_task_id=call.client_context.get(CLIENT_TASK_ID),
+            revision=task.revision,
+        )
         return self.follow(call, position)
 
     def _position(self, call: Call) -> StreamPosition:
@@ -182,16 +197,22 @@ class SessionRevision(Revision):
     def follow(self, call: Call, position: StreamPosition) -> Outcome:
         """Send what comes after a position, and return the tool's result at the task's end.
 
-        The messages of `tasks/result` name the task. A client that has asked for none does not see
-        it.
+        The messages of `tasks/result`, and those of a task with an id of the client's, name the
+        task. A client that has asked for none does not see it.
         """
-        task_id = position.task_id if position.method == "tasks/result" else None
-        request_for = self._with_task_in_params if task_id else self.question_request
-        outcome = self._in_sessions.task_stream.follow(call, position, request_for)
+        about: dict[str, Any] = {}
+        if position.client_task_id is not None:
+            about = tasks_sep_1686.related(position.client_task_id)
+        elif position.method == "tasks/result":
+            about = related_task(str(position.task_id))
+        stream = self._in_sessions.task_stream
+        outcome = stream.follow(call, position, self.question_request, about)
         if not isinstance(outcome, Complete):
             return outcome
         result = self.tool_result(outcome.result)
-        return Complete(with_related_task(result, task_id) if task_id else result)
+        return Complete(
+            {**result, "_meta": {**result.get("_meta", {}), **about}} if about else result
+        )
 
     def _listen(self, call: Call, session: Session, position: StreamPosition) -> Outcome:
         """The session's own stream. Clients that do not resume it cannot get it piece by piece."""
@@ -229,6 +250,8 @@ class SessionRevision(Revision):
         methods.call_stream.cancel(call, request_id)
         task_id = methods.ids.derive("request", caller.session.key, json.dumps(request_id))
         methods.operations.cancel_if_there(call, task_id)
+        asked_for = [*methods.sessions.state(caller.session).tasks]
+        methods.client_tasks.cancel(call, asked_for, json.dumps(request_id))
 
     def answered(self, response: Response, caller: Caller) -> None:
         """Take the client's answer to a question of a call or a task. An error is no answer.
@@ -272,15 +295,3 @@ class SessionRevision(Revision):
             request_id="",
             session=caller.session,
         )
-
-
-def shaped(method: Method, shape: Callable[[dict[str, Any]], dict[str, Any]]) -> Method:
-    """The method, with results in the shape of a revision."""
-
-    def answer(call: Call) -> Outcome:
-        outcome = method(call)
-        if not isinstance(outcome, Complete):
-            return outcome
-        return replace(outcome, result=shape(outcome.result))
-
-    return answer
