@@ -31,6 +31,10 @@ HEADER: Final = "Mcp-Session-Id"
 LIFETIME_MS: Final = 30 * 24 * 3600 * 1000
 """How long a session id is good. Its client then gets HTTP 404, and begins another session."""
 
+QUESTIONS_IN_CONTENT: Final = "mcp-tasks/questionsInContent"
+"""A member of `capabilities.experimental`: the client takes questions as content blocks of a result
+("MRTR and Tasks", option two)."""
+
 MAX_CLIENT_NAME_CHARACTERS: Final = 100
 
 
@@ -48,6 +52,9 @@ class Session:
     """The kinds of questions that the client can be asked."""
     expires_at: int
     """Milliseconds since the epoch."""
+    asked_in_content: bool = False
+    """Whether the client takes a task's questions as the content of `tasks/result`
+    (QUESTIONS_IN_CONTENT)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,7 @@ class Sessions:
             "version": version,
             "client": str(name or "")[:MAX_CLIENT_NAME_CHARACTERS],
             "can": sorted(askable(params["capabilities"])),
+            "inContent": _asked_in_content(params["capabilities"]),
         }
         return self.seal.seal(said, principal, now_ms() + LIFETIME_MS)
 
@@ -80,7 +88,8 @@ class Sessions:
         except Unsealable:
             raise SessionNotFound from None
         can = frozenset(map(Kind, said["can"]))
-        return Session(said["key"], said["version"], said["client"], can, expires_at)
+        in_content = said.get("inContent", False)
+        return Session(said["key"], said["version"], said["client"], can, expires_at, in_content)
 
     def state(self, session: Session) -> SessionState:
         """What is remembered of a session. Raises SessionNotFound for one that has ended."""
@@ -125,6 +134,11 @@ class Sessions:
     def unsubscribe(self, session: Session, uri: str) -> None:
         """Unsubscribe from a resource."""
         self.table.unsubscribe(session.key, uri)
+
+
+def _asked_in_content(capabilities: Mapping[str, Any]) -> bool:
+    experimental = capabilities.get("experimental")
+    return isinstance(experimental, dict) and QUESTIONS_IN_CONTENT in experimental
 
 
 @contextmanager

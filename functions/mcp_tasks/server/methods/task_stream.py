@@ -16,6 +16,7 @@ from typing import Any, Final
 from ...audit import audit
 from ...notifications.clock import SYSTEM_CLOCK, Clock
 from ...protocol.errors import ErrorCode, ProtocolError
+from ...tasks.questions import Question
 from ...tasks.state import Status
 from ...tasks.task import Task
 from ..call import Call, Complete, Outcome, StreamPaused
@@ -68,11 +69,13 @@ class TaskStream:
         while True:
             task = self.operations.read(call, str(connection.position.task_id))
             _send_progress(task, connection)
-            asked = _send_questions(task, connection)
+            if (asked := _as_content(task, connection)) is not None:
+                return asked
+            has_asked = _send_questions(task, connection)
             if task.status.terminal:
                 return self._end(task, connection)
             over = connection.is_over(_buffered_ms(task, connection))
-            if over or (asked and not call.channel.streams):
+            if over or (has_asked and not call.channel.streams):
                 return self._pause(task, connection)
             connection.wait(task.status_message)
 
@@ -138,3 +141,25 @@ def _send_questions(task: Task, connection: StreamConnection) -> bool:
     }
     connection.ask(questions, replace(connection.position, asked=tuple(ask.id for ask in asks)))
     return bool(new)
+
+
+def _as_content(task: Task, connection: StreamConnection) -> Complete | None:
+    """The open questions as the content of `tasks/result`, for a client that takes them so ("MRTR
+    and Tasks", option two): the params of each request, its type and the id of the answer."""
+    session = connection.call.session
+    if session is None or not session.asked_in_content:
+        return None
+    if connection.position.method != "tasks/result" or task.status.terminal:
+        return None
+    blocks = [
+        _block(f"{task.task_id}.{key}", question, connection)
+        for ask in task.asks.values()
+        for key, question in ask.outstanding.items()
+    ]
+    return Complete({"content": blocks, "isError": False}) if blocks else None
+
+
+def _block(request_id: str, question: Question, connection: StreamConnection) -> dict[str, Any]:
+    request = connection.write_request(question, request_id)
+    kind = str(request["method"]).partition("/")[0]
+    return {"type": kind, "id": request_id, **request.get("params", {})}

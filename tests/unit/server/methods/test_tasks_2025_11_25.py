@@ -12,11 +12,11 @@ from mcp_tasks.limits import Limits
 from mcp_tasks.notifications.clock import Clock
 from mcp_tasks.server.methods import tasks_2025_11_25
 from mcp_tasks.server.methods.task_stream import TaskStream
-from mcp_tasks.tasks.questions import FormQuestion, open_ask
+from mcp_tasks.tasks.questions import FormQuestion, SamplingQuestion, open_ask
 from mcp_tasks.tasks.state import Status
 from tests import wire
 from tests.unit.support.aws import TABLE
-from tests.unit.support.in_session import Reply, SessionClient
+from tests.unit.support.in_session import ALL_KINDS, Reply, SessionClient
 from tests.unit.support.listening import Streamed, Time
 from tests.unit.support.stack import CAPABILITIES_KEY, Stack
 
@@ -360,3 +360,28 @@ def test_a_cursor_is_its_callers_alone_and_expires(
     assert client.request("tasks/list", cursor).result["tasks"]
     time.now += tasks_2025_11_25.CURSOR_LIFETIME_MS
     assert client.request("tasks/list", cursor).code == INVALID_PARAMS
+
+
+def test_questions_come_as_content_to_a_client_that_wants_them_so(stack: Stack, time: Time) -> None:
+    """ "MRTR and Tasks", option two: several at once."""
+    experimental: dict[str, Any] = {"mcp-tasks/questionsInContent": {}}
+    client = SessionClient(
+        stack, capabilities={**ALL_KINDS, "experimental": experimental}, user_arn=ALICE
+    )
+    created = client.request("tools/call", {"name": "wait", "arguments": {}, "task": {}})
+    task_id = created.result["task"]["taskId"]
+    said = {"role": "user", "content": {"type": "text", "text": "Hi"}}
+    model = SamplingQuestion({"messages": [said], "maxTokens": 1})
+    ask = open_ask("token", {"who": FormQuestion("Who?", FORM), "poem": model})
+    stack.deployment.task_table.ask(task_id, ask, time.now)
+    blocks = client.post(
+        {"jsonrpc": "2.0", "id": 2, "method": "tasks/result", "params": {"taskId": task_id}}
+    ).result["content"]
+    assert sorted(block["type"] for block in blocks) == ["elicitation", "sampling"]
+    form = next(block for block in blocks if block["type"] == "elicitation")
+    answer = {"action": "accept", "content": {"name": "Ada"}}
+    assert client.respond(form["id"], answer).status == 202
+    left = client.post(
+        {"jsonrpc": "2.0", "id": 3, "method": "tasks/result", "params": {"taskId": task_id}}
+    ).result["content"]
+    assert [block["type"] for block in left] == ["sampling"]
