@@ -1,8 +1,8 @@
 """Calls that wait for their client's answers, as items of the session table.
 
     pk          sk    attributes
-    call#<id>   call  owner, method, params, round, questions, answers, claim, claimedUntil,
-                      response, expiresAt
+    call#<id>   call  owner, fingerprint, method, params, round, questions, answers, claim,
+                      claimedUntil, response, expiresAt
 
 A call that runs within its request and asks cannot wait there: the answers may come to another
 instance. So the call itself is kept, and run again with the answers. `params` and `response` are
@@ -62,6 +62,8 @@ class WaitingCall:
     id: str
     owner: str
     """Whose call it is: the session and its principal."""
+    fingerprint: str
+    """A hash of the request, which outlives the request itself."""
     method: str
     params: dict[str, Any]
     questions: dict[str, Question]
@@ -91,6 +93,7 @@ class CallTable:
         """Keep a call that has asked. Raises CallExists, and CallTooLarge."""
         item: dict[str, str | int | Mapping[str, str]] = {
             "owner": call.owner,
+            "fingerprint": call.fingerprint,
             "method": call.method,
             "params": _text(call.params, MAX_PARAMS_CHARACTERS),
             "round": call.round,
@@ -127,6 +130,7 @@ class CallTable:
         return WaitingCall(
             id=call_id,
             owner=owner,
+            fingerprint=item["fingerprint"],
             method=item["method"],
             params=json.loads(item.get("params", "{}")),
             questions={key: question(data) for key, data in questions.items()},

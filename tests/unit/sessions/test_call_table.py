@@ -26,7 +26,7 @@ NOW: Final = 1_800_000_000_000
 FORM: Final = FormQuestion("Who?", {"type": "object", "properties": {"name": {"type": "string"}}})
 ANSWER: Final[dict[str, Any]] = {"action": "accept", "content": {"name": "Ada"}}
 RESPONSE: Final[dict[str, Any]] = {"result": {"content": []}}
-CALL: Final = WaitingCall("c1-1", "me", "tools/call", {"name": "ask"}, {"who": FORM})
+CALL: Final = WaitingCall("c1-1", "me", "print", "tools/call", {"name": "ask"}, {"who": FORM})
 CLAIMED_MS: Final = 35_000
 
 

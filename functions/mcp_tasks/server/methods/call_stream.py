@@ -85,13 +85,23 @@ class CallStream:
         It counts in its caller's quota of calls until it has ended. Raises ProtocolError.
         """
         call_id, now = self._call_id(call, call.request_id), self.clock.now_ms()
-        waiting = WaitingCall(call_id, _owner(call), call.method, call.params, dict(questions))
+        waiting = WaitingCall(
+            call_id,
+            _owner(call),
+            digest(call.method, json.dumps(call.params, sort_keys=True)),
+            call.method,
+            call.params,
+            dict(questions),
+        )
         with self.call_quota.hold(call):
             self.call_quota.acquire(call.principal, call_id, now + WAITS_MS, now)
             try:
                 self.table.open(waiting, now)
             except CallExists:
-                raise RequestIdReused from None
+                # The client has lost the stream, and sends the request again.
+                same, waiting = waiting.fingerprint, self._read(call, call_id)
+                if waiting.fingerprint != same:
+                    raise RequestIdReused from None
             except CallTooLarge:
                 self.call_quota.release(call.principal, call_id)
                 raise invalid_params(

@@ -43,6 +43,9 @@ than Step Functions remembers names is left to the sweeper."""
 WAITS_SECONDS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """Between two looks for the task of a key that another request has just claimed."""
 
+CALL: Final = "call"
+"""The member of a task's client context that has the fingerprint of its call."""
+
 logger = Logger()
 
 
@@ -79,13 +82,9 @@ class IdempotentCreation:
         Raises Unavailable when the task was not written, and WriteOutcomeUnknown.
         """
         task = self.creation.new_task(call, entry, execution_input)
-        if call.idempotency_key is None:
-            try:
-                self.creation.create(task, entry)
-            except Conflict:
-                raise _in_use(call) from None
-            return task
         fingerprint = _fingerprint(entry, arguments)
+        if call.idempotency_key is None:
+            return self._create_once(call, task, entry, fingerprint)
         wanted = KeyedTask(task.task_id, fingerprint, task.created_at, task.expires_at)
         for pause in (*WAITS_SECONDS, None):
             now = now_ms()
@@ -101,6 +100,22 @@ class IdempotentCreation:
             elif pause is not None:
                 self.wait(pause)
         raise _key_in_use()
+
+    def _create_once(self, call: Call, task: Task, entry: ToolEntry, fingerprint: str) -> Task:
+        """Create a task, or return the one that the same request has created before: its client may
+        have lost the response, and sends the request again in its session."""
+        context = {**task.client_context, CALL: fingerprint} if call.task_id else {}
+        task = replace(task, client_context=context or task.client_context)
+        try:
+            self.creation.create(task, entry)
+        except Conflict as conflict:
+            found = conflict.task
+            same = found.client_context.get(CALL) == fingerprint
+            if not same or CLIENT_TASK_ID in call.client_context:
+                raise _in_use(call) from None
+            self._start_again(found, now_ms())
+            return found
+        return task
 
     def _claim(self, principal: str, key: str, wanted: KeyedTask, now: int) -> KeyedTask:
         """Claim the key; returns the task that it stands for."""

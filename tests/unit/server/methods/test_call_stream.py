@@ -259,6 +259,15 @@ def test_a_client_may_refuse_what_has_no_action(client: SessionClient, kind: str
     assert client.resume(reply.last_id).result["isError"]
 
 
+def test_a_request_that_is_sent_again_is_the_same_call(stack: Stack, client: SessionClient) -> None:
+    """Its client has lost the stream before it knew an event."""
+    client.call("trip", TRIP)
+    again = client.call("trip", TRIP)
+    assert len(items(stack)) == 1
+    ended = finish(client, again)
+    assert client.call("trip", TRIP).response == ended.response
+
+
 def test_a_request_id_is_used_once(stack: Stack, client: SessionClient) -> None:
     client.call("trip", TRIP)
     before = items(stack)

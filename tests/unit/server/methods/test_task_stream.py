@@ -115,10 +115,12 @@ def test_a_stream_that_ends_too_early_is_resumed_on_another_instance(
 
 
 def test_one_call_is_one_task(stack: Stack, time: Time, client: SessionClient) -> None:
+    """A client that has lost the stream may also send the request again."""
     reply = client.call("wait")
     client.resume(reply.last_id)
+    assert client.call("wait").status == 200
     assert len(stack.rows) == 1
-    refused = client.call("wait")
+    refused = client.call("count", {"upto": 3})
     assert (refused.status, refused.code) == (400, INVALID_REQUEST)
     assert "request id" in refused.response["error"]["message"]
     client.call("wait", request_id="1")  # a string is another id than the number
