@@ -10,7 +10,7 @@ call with their roles. MiniStack does not check what its own services do for eac
 of state machines, event source mappings, rules and failure destinations, the writing of logs, and
 the use of keys.
 
-Permissions. Without two patches, functions would be denied what their roles allow:
+Permissions. Without these patches, functions would be denied what their roles allow:
 
 - Some policies deny requests without TLS, such as that of the CDK's bucket. Requests within this
   machine count as TLS here.
@@ -20,6 +20,7 @@ Permissions. Without two patches, functions would be denied what their roles all
 
 - MiniStack fills the condition key dynamodb:Attributes from projections only, and does not know
   dynamodb:ReturnValues. On AWS, the first has the attributes of keys, items and all expressions.
+- MiniStack does not know the condition keys of PutEvents, events:detail-type and events:source.
 
 Processes of functions:
 
@@ -50,6 +51,7 @@ import sys
 import tempfile
 import time
 import zipfile
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from threading import Lock
@@ -57,7 +59,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ministack import app  # type: ignore[import-not-found]
-from ministack.core import iam_actions, lambda_runtime  # type: ignore[import-not-found]
+from ministack.core import iam_actions, iam_evaluator, lambda_runtime  # type: ignore[import-not-found]
 from ministack.services import stepfunctions  # type: ignore[import-not-found]
 
 from . import emulator_access
@@ -67,6 +69,7 @@ _call_lambda = stepfunctions._call_lambda
 _execute_task = stepfunctions._execute_task
 _dynamodb_service_context = iam_actions.dynamodb_service_context
 _extract_resource_arn = iam_actions.extract_resource_arn
+_enforce = iam_evaluator.enforce
 _invoke_with_callback = stepfunctions._invoke_with_callback
 _pin_request_origin = app.pin_request_origin
 
@@ -87,6 +90,8 @@ _context: ContextVar[dict[str, Any]] = ContextVar("_context")
 """The context object (`$states.context`) of the state that is being executed."""
 _passed_token: ContextVar[str | None] = ContextVar("_passed_token", default=None)
 """The task token of the state that calls a function, or waits for the token."""
+_put_events: ContextVar[Sequence[Mapping[str, Any]]] = ContextVar("_put_events", default=())
+"""The entries of the PutEvents that is being authorized."""
 _raised: ContextVar[list[str] | None] = ContextVar("_raised", default=None)
 """The class names of the exceptions that the function of the current state has raised."""
 THROTTLED = "Lambda.TooManyRequestsException"
@@ -170,10 +175,25 @@ def extract_resource_arn(service: str, *request: Any) -> str:
     `request` is method, path, headers, body and so on.
     """
     resource: str = _extract_resource_arn(service, *request)
+    if service == "events":
+        _put_events.set(json.loads(request[3] or b"{}").get("Entries", ()))
     if service == "states" and resource == "*":
         token = json.loads(request[3] or b"{}").get("taskToken")
         return _state_machines.get(token, resource)
     return resource
+
+
+def enforce(*request: Any, **options: Any) -> Any:
+    """Check a permission; that of PutEvents for each entry (EventBridge user guide, "Using IAM
+    policy conditions for fine-grained access control")."""
+    if "events:PutEvents" not in request:
+        return _enforce(*request, **options)
+    names = {"events:detail-type": "DetailType", "events:source": "Source"}
+    for entry in _put_events.get():
+        options["service_context"] = {key: entry.get(name) for key, name in names.items()}
+        if denied := _enforce(*request, **options):
+            return denied
+    return None
 
 
 def dynamodb_service_context(body: bytes) -> dict[str, Any]:
@@ -271,6 +291,7 @@ if __name__ == "__main__":
     app.pin_request_origin = pin_request_origin
     iam_actions.dynamodb_service_context = dynamodb_service_context
     iam_actions.extract_resource_arn = extract_resource_arn
+    iam_evaluator.enforce = enforce
     stepfunctions._call_lambda = call_lambda
     stepfunctions._execute_task = execute_task
     stepfunctions._invoke_with_callback = invoke_with_callback

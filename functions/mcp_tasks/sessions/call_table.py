@@ -102,8 +102,7 @@ class CallTable:
             "expiresAt": _seconds(now + WAITS_MS),
         }
         try:
-            # Race: the client sends two requests with one id, and the second one's questions would
-            # replace those of the first.
+            # Race: the client sends two requests with one id; the second would replace the first.
             self._client.put_item(
                 TableName=self._table,
                 Item={
@@ -213,8 +212,7 @@ class CallTable:
 
         Raises CallTooLarge.
         """
-        # Race: the claim has expired, and another instance has run the call; or the client has
-        # cancelled it. The first response is the only one.
+        # Race: the claim has expired, and another instance has run the call, or it was cancelled.
         return self._end(
             call.id, response, now, condition="#claim = :claim", values={":claim": claim}
         )
