@@ -17,10 +17,9 @@ Permissions. Without these patches, functions would be denied what their roles a
 - AWS authorizes SendTaskSuccess and SendTaskFailure against the task token's state machine ("is not
   authorized to perform: states:SendTaskFailure on resource: arn:aws:states:...:stateMachine:...").
   MiniStack does not know a token's state machine and would ask for permission on `*`.
-
 - MiniStack fills the condition key dynamodb:Attributes from projections only, and does not know
   dynamodb:ReturnValues. On AWS, the first has the attributes of keys, items and all expressions.
-- MiniStack does not know the condition keys of PutEvents, events:detail-type and events:source.
+- MiniStack does not know the condition keys of PutEvents.
 
 Processes of functions:
 
@@ -184,8 +183,7 @@ def extract_resource_arn(service: str, *request: Any) -> str:
 
 
 def enforce(*request: Any, **options: Any) -> Any:
-    """Check a permission; that of PutEvents for each entry (EventBridge user guide, "Using IAM
-    policy conditions for fine-grained access control")."""
+    """Check a permission; that of PutEvents for each entry (EventBridge user guide, "Conditions")."""
     if "events:PutEvents" not in request:
         return _enforce(*request, **options)
     names = {"events:detail-type": "DetailType", "events:source": "Source"}
