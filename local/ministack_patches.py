@@ -183,7 +183,7 @@ def extract_resource_arn(service: str, *request: Any) -> str:
 
 
 def enforce(*request: Any, **options: Any) -> Any:
-    """Check a permission; that of PutEvents for each entry (EventBridge user guide, "Conditions")."""
+    """Check a permission; that of PutEvents for each entry (EventBridge user guide)."""
     if "events:PutEvents" not in request:
         return _enforce(*request, **options)
     names = {"events:detail-type": "DetailType", "events:source": "Source"}
