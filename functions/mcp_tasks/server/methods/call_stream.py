@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from aws_lambda_powertools import Logger
 
-from ...aws.errors import error_code
+from ...aws.errors import error_code, is_transient
 from ...notifications.clock import SYSTEM_CLOCK, Clock
 from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
 from ...protocol.jsonrpc import RequestId
@@ -57,6 +57,10 @@ questions begin with the task's id."""
 
 RunCall = Callable[[Call], Outcome]
 """Runs a call with the answers in its `input_responses`."""
+
+CANCELLED: Final = "The client has cancelled the call"
+NOT_KEPT: Final = "The response was sent, and was too large to be kept; call again"
+"""Messages of errors that are kept as the response."""
 
 logger = Logger()
 
@@ -162,25 +166,27 @@ class CallStream:
     def cancel(self, call: Call, request_id: RequestId) -> None:
         """End a call that its client has cancelled, if there is one that waits."""
         call_id = self._call_id(call, request_id)
-        if self.table.cancel(call_id, _error(_cancelled()), self.clock.now_ms()):
+        if self.table.cancel(call_id, _internal_error(CANCELLED), self.clock.now_ms()):
             self.call_quota.release(call.principal, call_id)
 
     def _follow(self, connection: StreamConnection, waiting: WaitingCall, run: RunCall) -> Outcome:
-        call = connection.call
+        call, call_id = connection.call, waiting.id
         while True:
             if waiting.response is not None:
                 return self._outcome(call, waiting.response)
-            asked = _send_questions(waiting, connection)
+            asked, outcome = _send_questions(waiting, connection), None
             now = self.clock.now_ms()
             if not waiting.outstanding and waiting.claimed_until < now:
-                outcome = self._claim_and_run(call, waiting, run, now)
-                if outcome is not None:
+                outcome = self._claim_and_run(connection, waiting, run, now)
+                if outcome is not None and not isinstance(outcome, InputNeeded):
                     return outcome
-            elif connection.is_over() or (asked and not call.channel.streams):
+            elif asked and not call.channel.streams:
                 return StreamPaused()
-            else:
+            if connection.is_over():
+                return StreamPaused()
+            if outcome is None:
                 connection.wait()
-            waiting = self._read(call, waiting.id)
+            waiting = connection.read(lambda: self._read(call, call_id)) or waiting
 
     def _read(self, call: Call, call_id: str) -> WaitingCall:
         try:
@@ -194,18 +200,18 @@ class CallStream:
         )
 
     def _claim_and_run(
-        self, call: Call, waiting: WaitingCall, run: RunCall, now: int
+        self, connection: StreamConnection, waiting: WaitingCall, run: RunCall, now: int
     ) -> Outcome | None:
-        """Run the call; None when it has more questions, or when another instance runs it."""
-        claim = secrets.token_hex(8)
+        """Run the call; None when another instance runs it, InputNeeded when it has asked again."""
+        call, claim = connection.call, secrets.token_hex(8)
         until = (call.channel.deadline_ms or now + MAX_CALL_MS) + GRACE_MS
-        if not self.table.claim(waiting, claim, until, now):
+        if not connection.read(lambda: self.table.claim(waiting, claim, until, now)):
             return None
         try:
             outcome = run(replace(call, input_responses=waiting.answers, is_counted=True))
             if isinstance(outcome, InputNeeded):
                 self._ask_again(waiting, claim, outcome)
-                return None
+                return outcome
             response = _kept(outcome)
         except Exception as error:
             response = _error(_as_protocol_error(error))
@@ -228,7 +234,13 @@ class CallStream:
         try:
             is_first = self.table.finish(waiting, claim, response, now)
         except CallTooLarge:
-            is_first = self.table.finish(waiting, claim, _error(_not_kept()), now)
+            is_first = self.table.finish(waiting, claim, _internal_error(NOT_KEPT), now)
+        except Exception as error:
+            if not is_transient(error):
+                raise
+            # It is sent at least once. Whoever resumes runs the call again when the claim expires.
+            logger.error("A response was not kept", error=error_code(error))
+            return True
         self.call_quota.release(call.principal, waiting.id)
         return is_first
 
@@ -267,6 +279,10 @@ def _kept(outcome: Outcome) -> dict[str, Any]:
     return {"result": outcome.result}
 
 
+def _internal_error(message: str) -> dict[str, Any]:
+    return _error(ProtocolError(ErrorCode.INTERNAL_ERROR, message))
+
+
 def _error(error: ProtocolError) -> dict[str, Any]:
     return {"error": error.as_error()}
 
@@ -288,13 +304,3 @@ def _not_waiting() -> ProtocolError:
         "The call has waited too long for its answers; call again",
         status=HTTPStatus.OK,
     )
-
-
-def _not_kept() -> ProtocolError:
-    return ProtocolError(
-        ErrorCode.INTERNAL_ERROR, "The response was sent, and was too large to be kept; call again"
-    )
-
-
-def _cancelled() -> ProtocolError:
-    return ProtocolError(ErrorCode.INTERNAL_ERROR, "The client has cancelled the call")

@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from aws_lambda_powertools import Logger
+
+from ...aws.errors import error_code, is_transient
 from ...notifications.clock import Clock
 from ...protocol import notifications
 from ...protocol.errors import ErrorCode, ProtocolError
@@ -38,6 +41,10 @@ QUIET_MS: Final = 15_000
 
 MAX_ERROR_RESPONSES: Final = 2
 """How often an error is sent as a response. One client resumes a stream that has ended so."""
+
+Value = TypeVar("Value")
+
+logger = Logger()
 
 WriteRequest = Callable[[Question, str], Mapping[str, Any]]
 """From a question and the id of its request to the request's method and params."""
@@ -95,6 +102,17 @@ class StreamConnection:
                 self.call.channel.keep_alive()
             self.progress(message)
         self.clock.sleep(READ_INTERVAL_SECONDS)
+
+    def read(self, read: Callable[[], Value]) -> Value | None:
+        """Read what the stream waits for; None when AWS fails for the moment, and there is time to
+        try again. An error would be the response, and end the call."""
+        try:
+            return read()
+        except Exception as error:
+            if not is_transient(error) or (self.is_over() and not self.call.resumes):
+                raise
+            logger.warning("An event stream could not read", error=error_code(error))
+            return None
 
     def progress(self, message: str | None) -> None:
         """A progress notification, if the client asked for them (progress.mdx)."""

@@ -66,8 +66,14 @@ class TaskStream:
             return self._follow(call, connection)
 
     def _follow(self, call: Call, connection: StreamConnection) -> Outcome:
+        task_id = str(connection.position.task_id)
         while True:
-            task = self.operations.read(call, str(connection.position.task_id))
+            task = connection.read(lambda: self.operations.read(call, task_id))
+            if task is None:
+                if connection.is_over():
+                    return StreamPaused()
+                connection.wait()
+                continue
             _send_progress(task, connection)
             if (asked := _as_content(task, connection)) is not None:
                 return asked

@@ -14,7 +14,7 @@ from mcp_tasks.server.methods.multi_round_trip import MultiRoundTrip
 from mcp_tasks.server.methods.stream_connection import MAX_ERROR_RESPONSES
 from mcp_tasks.sessions.call_table import RESPONSE_KEPT_MS, WAITS_MS
 from tests import wire
-from tests.unit.support.aws import SESSIONS, Calls, real
+from tests.unit.support.aws import SESSIONS, Calls, real, refusing
 from tests.unit.support.in_session import ALL_KINDS, Reply, SessionClient, time_of
 from tests.unit.support.listening import Streamed, Time
 from tests.unit.support.stack import Stack, buffered
@@ -433,3 +433,23 @@ def test_a_call_counts_in_its_callers_quota_until_it_has_ended(stack: Stack, tim
     assert client.call("trip", TRIP, request_id=3).status == 429
     finish(client, first)
     assert client.call("trip", TRIP, request_id=4).status == 200
+
+
+def test_a_stream_survives_that_aws_fails_for_a_moment(
+    stack: Stack, time: Time, client: SessionClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error would be the response."""
+    reply = client.call("polite")
+    (asked,) = questions(reply)
+    answer(client, asked)
+    table = stack.deployment.call_table
+    refuse = refusing("dynamodb", "ProvisionedThroughputExceededException")
+    claim, failures = table.claim, [1, 2]
+
+    def fail_twice(*arguments: Any) -> Any:
+        return refuse() if failures and failures.pop() else claim(*arguments)
+
+    monkeypatch.setattr(table, "claim", fail_twice)
+    monkeypatch.setattr(table, "finish", lambda *arguments: refuse())
+    assert client.resume(reply.last_id).result["content"], "sent, although it could not be kept"
+    assert not failures

@@ -26,7 +26,7 @@ from mcp_tasks.tasks.questions import (
 )
 from mcp_tasks.tasks.state import Status
 from tests import wire
-from tests.unit.support.aws import SESSIONS, TABLE
+from tests.unit.support.aws import SESSIONS, TABLE, refusing
 from tests.unit.support.in_session import Reply, SessionClient, time_of
 from tests.unit.support.listening import Streamed, Time
 from tests.unit.support.stack import Stack, buffered
@@ -417,3 +417,22 @@ KINDS: Final = {
     "2025-03-26": frozenset({Kind.SAMPLING, Kind.ROOTS}),
 }
 MODES: Final = {"2025-11-25": ["form", "url"], "2025-06-18": [None], "2025-03-26": []}
+
+
+def test_a_stream_survives_that_aws_fails_for_a_moment(
+    stack: Stack, time: Time, client: SessionClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error would be the response."""
+    reply = client.call("wait")
+    table = stack.deployment.task_table
+    get, failures = table.get, [1, 2]
+
+    def fail_twice(*arguments: Any) -> Any:
+        if failures and failures.pop():
+            return refusing("dynamodb", "ProvisionedThroughputExceededException")()
+        return get(*arguments)
+
+    monkeypatch.setattr(table, "get", fail_twice)
+    time.meanwhile = [lambda: None, completes(stack, time)]
+    assert client.resume(reply.last_id).result["content"] == RESULT["content"]
+    assert not failures
