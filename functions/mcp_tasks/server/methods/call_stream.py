@@ -108,9 +108,7 @@ class CallStream:
                     raise RequestIdReused from None
             except CallTooLarge:
                 self.call_quota.release(call.principal, call_id)
-                raise invalid_params(
-                    "params are too large for a call that asks questions"
-                ) from None
+                raise invalid_params("params are too large for a call that asks") from None
             call = replace(call, is_counted=True)
             return self.follow(call, waiting, position, write_request, run)
 
@@ -192,7 +190,11 @@ class CallStream:
         try:
             return self.table.read(call_id, _owner(call), self.clock.now_ms())
         except UnknownCall:
-            raise _not_waiting() from None
+            raise ProtocolError(
+                ErrorCode.INVALID_REQUEST,
+                "The call has waited too long for its answers; call again",
+                status=HTTPStatus.OK,
+            ) from None
 
     def _call_id(self, call: Call, request_id: RequestId) -> str:
         return self.ids.derive(
@@ -296,11 +298,3 @@ def _as_protocol_error(error: Exception) -> ProtocolError:
 
 def _owner(call: Call) -> str:
     return digest(call.session.key if call.session else "", call.principal)
-
-
-def _not_waiting() -> ProtocolError:
-    return ProtocolError(
-        ErrorCode.INVALID_REQUEST,
-        "The call has waited too long for its answers; call again",
-        status=HTTPStatus.OK,
-    )
