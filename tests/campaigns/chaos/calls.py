@@ -49,6 +49,8 @@ class Call:
     answering: Answering = "once"
     listened: bool = False
     """Its client listens, and does not poll."""
+    handshake: bool = False
+    """Its client is of 2025-11-25, knows no tasks, and waits for the response."""
 
     @property
     def ttl_ms(self) -> int | None:
@@ -152,6 +154,9 @@ def _call(dice: random.Random, mark: int, kind: str, large: int) -> Call:
         if dice.random() < 0.08:
             cancelled_after = dice.uniform(0, 15)
     keyed = dice.random() < 0.75
+    waits = kind in ("change", "gather", "ask", "review") and cancelled_after is None
+    if waits and dice.random() < 0.2:
+        return Call(mark, kind, tool, arguments, handshake=True)
     return Call(
         mark,
         kind,

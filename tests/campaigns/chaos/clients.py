@@ -99,6 +99,7 @@ class Honest:
         self._client = Client(url)
         self._pool = pool
         self._listening = listening
+        self._seed = seed
         self._dice = random.Random(f"{seed} clients")
 
     async def warm(self) -> None:
@@ -107,12 +108,26 @@ class Honest:
 
     async def live(self, life: Life) -> None:
         """Make a call, and follow its task to its end."""
+        if life.call.handshake:
+            await self._live_by_handshake(life)
+            return
         try:
             await self.create(life)
         except GaveUp as gave_up:
             life.refusal = str(gave_up)
         if life.task_ids:
             await self.follow(life)
+
+    async def _live_by_handshake(self, life: Life) -> None:
+        from tests.campaigns.chaos.handshake import Handshake
+
+        def run() -> None:
+            Handshake(self._client.url, f"{self._seed} {life.call.mark}").live(life)
+
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._listening, run)
+        except GaveUp as gave_up:
+            life.refusal = str(gave_up)
 
     async def create(self, life: Life) -> None:
         """Make the task. Raises GaveUp."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -106,11 +106,20 @@ def campaign(
             killer.stop()
         outcome.killed = killer.killed
         outcome.requests, outcome.repeated = honest.requests, honest.repeated
+        _find_tasks(outcome.lives, evidence)
         outcome.verdict = judge(outcome.lives, evidence, ledger)
         for name in [*outcome.verdict.lost, *outcome.verdict.twice][:STORIES]:
             calls_about = "\n".join(f"  {noted}" for noted in proxy.calls_about(name))
             outcome.stories[name] = f"{evidence.story(name)}\ncalls:\n{calls_about}"
     return outcome
+
+
+def _find_tasks(lives: Sequence[Life], evidence: Evidence) -> None:
+    """Find out which tasks the calls of clients became that do not know them."""
+    by_mark = {life.call.mark: life for life in lives if life.call.handshake}
+    for name, all_of in evidence.executions().items():
+        if (life := by_mark.get(evidence.mark(all_of[0]) or 0)) is not None:
+            life.task_ids.add(name)
 
 
 @dataclass(slots=True)

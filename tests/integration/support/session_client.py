@@ -149,20 +149,31 @@ class SessionClient:
         """Send a request and wait for its response as the official SDKs do."""
         until = time.monotonic() + CALL_SECONDS
         called, last_id = Called({}, 0), None
-        sent = self._open("POST", json.dumps(request).encode(), None)
+        sent = self._open("POST", self.encoded(request), None)
         while True:
             called.connections += 1
             with sent as response:
-                for event in _events(response):
+                for event in self._events(response):
                     last_id = event.id or last_id
                     if event.message is not None and self._take(event.message, called, answer):
                         wire.check(request["method"], called.response, self.version)
                         assert called.response["id"] == request["id"], called
                         return called
-            assert last_id is not None, called
             assert time.monotonic() < until, called
             time.sleep(0.1)
-            sent = self._open("GET", None, {"Last-Event-ID": last_id})
+            sent = self._again(request, last_id)
+
+    def encoded(self, message: Any) -> bytes:
+        """A message as it is sent."""
+        return json.dumps(message).encode()
+
+    def _again(self, request: Mapping[str, Any], last_id: str | None) -> Any:
+        """Go on with the stream of a request."""
+        assert last_id is not None, request
+        return self._open("GET", None, {"Last-Event-ID": last_id})
+
+    def _events(self, response: Any) -> Iterator[Event]:
+        return _events(response)
 
     def _take(self, message: dict[str, Any], called: Called, answer: AnswerQuestion | None) -> bool:
         """Take one message, while the stream may go on; whether it is the response."""
@@ -198,7 +209,7 @@ class SessionClient:
     ) -> Reply:
         try:
             with self._open(method, body, headers) as response:
-                return Reply(response.status, response.headers, list(_events(response)))
+                return Reply(response.status, response.headers, list(self._events(response)))
         except urllib.error.HTTPError as error:
             with error:
                 return Reply(error.code, error.headers, list(_events(error)))
