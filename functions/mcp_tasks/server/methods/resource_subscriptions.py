@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from ...notifications.server_changes import MAX_URI_CHARACTERS
 from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
@@ -38,6 +39,7 @@ class ResourceSubscriptions:
             raise ProtocolError(
                 ErrorCode.INVALID_REQUEST,
                 f"The session is subscribed to {MAX_URIS} resources; unsubscribe from one",
+                status=HTTPStatus.OK,
             )
         self.session_stream.add_resource(call.principal, session, uri)
         return Complete({})
@@ -61,5 +63,6 @@ def _session(call: Call) -> Session:
         raise ProtocolError(
             ErrorCode.INVALID_REQUEST,
             "A subscription needs a session: send the Mcp-Session-Id of initialize",
+            status=HTTPStatus.OK,
         )
     return call.session

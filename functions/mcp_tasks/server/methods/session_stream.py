@@ -14,7 +14,8 @@ between two connections.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ from ...notifications.mailbox import AnyChange, Mailbox, Subscriber
 from ...notifications.mailbox_quota import SubscriptionLimits
 from ...notifications.mailboxes import Mailboxes
 from ...notifications.server_changes import LISTS, ServerChange, resource_topic
+from ...notifications.subscription import DYNAMODB_ERRORS
 from ...protocol.errors import ProtocolError
 from ...protocol.notifications import notification
 from ...sessions.session_table import SessionState
@@ -36,7 +38,7 @@ from ...tasks.rate_limit import RateLimit
 from ..call import Call, Outcome, StreamPaused
 from ..sessions import Session, Sessions
 from ..stream_position import EventIds, StreamPosition
-from .stream_connection import BUFFERED_MS, RETRY_MS, StreamConnection, WriteRequest
+from .stream_connection import BUFFERED_MS, StreamConnection, WriteRequest
 from .task_operations import TaskOperations
 from .task_wire_2025_11_25 import task_fields, with_related_task
 from .too_many_requests import subscription_quota_errors
@@ -96,17 +98,37 @@ class SessionStream:
             self.sessions.mark_listening(session, now, versions)
         tasks = [task_id for task_id, until in state.tasks.items() if until > now]
         idle = call.resumes and not state.uris and not tasks
-        connection.begin(IDLE_RETRY_MS if idle else RETRY_MS)
-        for name in changed:
-            connection.write(notification(LISTS[name], {}))
-        if not idle:
-            topics, until = _topics(session, state), connection.ends_at()
+        lists = [notification(LISTS[name], {}) for name in changed]
+        if idle:
+            connection.begin(IDLE_RETRY_MS)
+            for message in lists:
+                connection.write(message)
+            return StreamPaused()
+        topics, until = _topics(session, state), connection.ends_at()
+        try:
             mailbox = self._mailbox(call.principal, session, topics, until)
+        except ProtocolError:
+            # Until the client is served here, it is asked on the streams of its requests.
+            self.sessions.mark_listening(session, 0, versions)
+            raise
+        with self._given_up_on_failure(mailbox):
+            connection.begin()
+            for message in lists:
+                connection.write(message)
             # Only now: what changes from here on is in the mailbox.
             for task_id in tasks:
                 self._send_task(connection, session, task_id, has_changed=False)
             self._listen(connection, session, mailbox, topics)
         return StreamPaused()
+
+    @contextmanager
+    def _given_up_on_failure(self, mailbox: Mailbox) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            with suppress(*DYNAMODB_ERRORS):  # it stops receiving at the deadline
+                self.mailboxes.give_up(mailbox, self.clock.now_ms())
+            raise
 
     def add_resource(self, principal: str, session: Session, uri: str) -> None:
         """Let the session's mailbox receive the changes of a resource, from now on.

@@ -314,3 +314,30 @@ def test_tables_hold_no_session_ids(stack: Stack, client: SessionClient) -> None
     client.resume(None)
     for table in (MAILBOXES, SESSIONS):
         assert str(client.session_id) not in str(real("dynamodb").scan(TableName=table)["Items"])
+
+
+def test_a_client_that_is_not_served_here_is_asked_elsewhere(stack: Stack, time: Time) -> None:
+    """Its caller has as many subscriptions as it may."""
+    stack.environment["LIMITS"] = Limits(
+        max_open_calls=0, max_open_tasks=0, creations_per_minute=0, max_open_subscriptions=1
+    ).to_json()
+    stack.serve()
+    clients = [SessionClient(stack), SessionClient(stack)]
+    streamed = Streamed(time, remaining_ms=60_000)
+    refused: list[Reply] = []
+
+    def other() -> None:
+        stack.way = buffered
+        created = clients[1].request("tools/call", {"name": "wait", "arguments": {}, "task": {}})
+        refused.append(clients[1].resume(None))
+        task_id = created.result["task"]["taskId"]
+        ask = open_ask("token", {"who": FormQuestion("Who?", FORM)})
+        stack.deployment.task_table.ask(task_id, ask, time.now)
+        refused.append(clients[1].request("tasks/result", {"taskId": task_id}, request_id=2))
+        stack.way = streamed
+
+    subscribe(clients[0])
+    time.meanwhile, stack.way = [other], streamed
+    clients[0].resume(None)
+    assert refused[0].status == 429
+    assert [m["method"] for m in refused[1].messages] == ["elicitation/create"]
