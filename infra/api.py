@@ -132,7 +132,6 @@ def _allow_storing(function: lambda_.Function, props: ApiProps) -> None:
         "dynamodb:GetItem",
         "dynamodb:BatchGetItem",
         "dynamodb:UpdateItem",
-        "dynamodb:DeleteItem",
     )
     props.tables.tasks.allow_listing(function)
     props.tables.mailboxes.grant(function, *MAILBOX_ACTIONS)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
+from mcp_tasks.aws.errors import error_code
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.registry.list_versions import list_versions
 from mcp_tasks.tasks.task import now_ms
@@ -28,13 +29,21 @@ deployment = Deployment(os.environ)
 @logger.inject_lambda_context(clear_state=True)
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
-    """Reconcile tasks; log how many, and publish how late the first of them was. Announce the lists
-    that the last deployment has changed.
-    """
-    versions = list_versions(deployment.catalogue)
-    if changed := deployment.announced_lists.announce_changes(versions, deployment.event_bus):
-        logger.info("lists changed", lists=changed)
+    """Reconcile tasks; log how many, and publish how late the first of them was."""
     seconds = context.get_remaining_time_in_millis() / 1000 - RESERVED_SECONDS
     swept = sweep(deployment.task_table, deployment.reconciler, now_ms, seconds)
     metrics.add_metric("ReconcileDelay", MetricUnit.Seconds, swept.late_ms / 1000)
     logger.info("tasks reconciled", **swept.counts)
+    announce_changed_lists()
+
+
+def announce_changed_lists() -> None:
+    """Announce the lists that the last deployment has changed. Tasks do not wait for it."""
+    try:
+        versions = list_versions(deployment.catalogue)
+        changed = deployment.announced_lists.announce_changes(versions, deployment.event_bus)
+    except Exception as error:
+        logger.error("Changed lists were not announced", error=error_code(error))
+        return
+    if changed:
+        logger.info("lists changed", lists=changed)

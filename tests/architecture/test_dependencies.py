@@ -44,7 +44,7 @@ MAY_IMPORT: Final = {
     "deliver": "deployment notifications tasks",
     "finish": "deployment tasks workflows",
     "publish": "deployment notifications server",
-    "sweep": "deployment registry tasks workflows",
+    "sweep": "aws deployment registry tasks workflows",
     "worker": "deployment payloads protocol redaction registry tasks workflows",
     # What runs beside the functions. `infra` takes constants and the catalogue from the library.
     "infra": "notifications protocol registry server tasks workflows",

@@ -49,10 +49,7 @@ REPORTED = (
     "and StringEqualsIfExists dynamodb:ReturnValues = NONE"
 )
 """The rows, for a worker: only what a step reports, and without reading them."""
-ROWS = {
-    *("dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:BatchGetItem"),
-    *("dynamodb:UpdateItem", "dynamodb:DeleteItem"),
-}
+ROWS = {"dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
 MAILBOX = {
     "dynamodb:GetItem",
     "dynamodb:Query",

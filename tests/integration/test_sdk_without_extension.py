@@ -163,7 +163,7 @@ def test_the_client_is_asked_in_the_midst_of_a_call(stack: LocalStack, mode: str
 
 def test_a_client_that_cannot_be_asked_learns_why(stack: LocalStack) -> None:
     async def use(client: Client) -> None:
-        with pytest.raises(MCPError, match="needs to ask"):
+        with pytest.raises(MCPError, match="does not declare"):
             await client.call_tool("survey", {})
         with pytest.raises(MCPError, match="does not declare"):
             await client.get_prompt("personal", {})

@@ -32,13 +32,17 @@ class ServerMethods:
     companion_tools: CompanionTools | None = None
     """None for a deployment without them, or without a tool that they are for."""
 
-    def capabilities(self) -> dict[str, Any]:
-        """The members of ServerCapabilities that all revisions have: what the deployment serves."""
-        found: dict[str, Any] = {"tools": {"listChanged": True}, "logging": {}}
+    def capabilities(self, *, tells_lists: bool) -> dict[str, Any]:
+        """The members of ServerCapabilities that all revisions have: what the deployment serves.
+
+        `tells_lists` is whether clients are told that a list has changed.
+        """
+        lists: dict[str, Any] = {"listChanged": True} if tells_lists else {}
+        found: dict[str, Any] = {"tools": lists, "logging": {}}
         if self.catalogue.resources:
-            found["resources"] = {"subscribe": True, "listChanged": True}
+            found["resources"] = {"subscribe": True, **lists}
         if self.catalogue.prompts:
-            found["prompts"] = {"listChanged": True}
+            found["prompts"] = lists
         if self.catalogue.resources or self.catalogue.prompts:
             found["completions"] = {}
         return found

@@ -60,17 +60,25 @@ class TaskTable:
             if (found.created_at, found.input) != (task.created_at, task.input):
                 raise Conflict(found) from None
 
-    def delete(self, task_id: str) -> bool:
-        """Delete the row of a task that has ended; whether there was one."""
+    def discard(self, task_id: str, now: int) -> bool:
+        """Let a task that has ended expire now, without its result; whether there was one."""
         try:
-            # Race: it was deleted already, and its client has begun another task with the same id.
-            self._client.delete_item(
+            # Race: the task expired, and its client has begun another one with the same id.
+            self._client.update_item(
                 TableName=self._table,
                 Key={"taskId": {"S": task_id}},
+                UpdateExpression="SET ttlMs = :now - createdAt, expiresAtMs = :now, "
+                "expiresAt = :soon REMOVE #result, #error",
                 ConditionExpression="#status IN (:completed, :failed, :cancelled)",
-                ExpressionAttributeNames={"#status": "status"},
+                ExpressionAttributeNames={
+                    "#status": "status",
+                    "#result": "result",
+                    "#error": "error",
+                },
                 ExpressionAttributeValues={
-                    f":{status.value}": {"S": status.value} for status in Status if status.terminal
+                    ":now": {"N": str(now)},
+                    ":soon": {"N": str(now // 1000)},
+                    **{f":{s.value}": {"S": s.value} for s in Status if s.terminal},
                 },
             )
         except ClientError as error:

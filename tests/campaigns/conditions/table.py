@@ -55,7 +55,7 @@ WRITERS: Final = {
     "call_table": {
         *("open", "answer", "claim", "ask_again", "finish", "cancel", "_end", "_update"),
     },
-    "task_table": {"create", "delete"},
+    "task_table": {"create", "discard"},
     "row_updates": {
         *("report", "store_tool_error", "ask", "answer", "close_ask", "mark_delivered", "_end"),
     },
@@ -64,9 +64,9 @@ WRITERS: Final = {
 
 CONDITIONS: Final = (
     Condition(
-        "task_table.delete",
+        "task_table.discard",
         "#status IN (:completed, :failed, :cancelled)",
-        "it was deleted already, and its client has begun another task with the same id",
+        "the task expired, and its client has begun another one with the same id",
         "tasks/test_task_table.py::test_a_task_is_deleted_when_it_has_ended",
     ),
     Condition(

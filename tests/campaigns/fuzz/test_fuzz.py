@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import logging
 import os
 import re
@@ -326,6 +327,15 @@ def listens(draw: st.DrawFn) -> tuple[list[str], str | None, Post]:
     return task_ids, caller, Post(spoiling.text(body), mirrored(body, MODERN), caller)
 
 
+def _is_filter(post: Post) -> bool:
+    """Whether what a listen asks for besides tasks has the right types."""
+    wanted = json.loads(post.body)["params"]["notifications"]
+    uris = wanted.get("resourceSubscriptions", [])
+    flags = [wanted.get(f"{name}ListChanged", False) for name in ("tools", "prompts", "resources")]
+    texts = isinstance(uris, list) and all(isinstance(uri, str) for uri in uris)
+    return texts and len(uris) <= 100 and all(isinstance(flag, bool) for flag in flags)
+
+
 @sends(300, lambda server: listens(), None, -32602)
 def test_a_listen_tells_its_caller_of_its_own_tasks_only(
     server: Server, drawn: tuple[list[str], str | None, Post]
@@ -334,7 +344,8 @@ def test_a_listen_tells_its_caller_of_its_own_tasks_only(
     task_ids, caller, post = drawn
     answer = server.send(post)
     if answer.code is not None:
-        assert answer.code == -32700 or (answer.code, len(task_ids) > 100) == (-32602, True)
+        wrong = len(task_ids) > 100 or not _is_filter(post)
+        assert answer.code == -32700 or (answer.code, wrong) == (-32602, True)
         return
     names = {task_id: name for name, task_id in TASKS.items()}
     theirs = [
@@ -344,6 +355,7 @@ def test_a_listen_tells_its_caller_of_its_own_tasks_only(
         and (names[task_id] not in GONE if caller is None else names[task_id] == "theirs")
     ]
     acknowledged, *states = [message["params"] for message in answer.notifications]
+    assert acknowledged["notifications"].pop("resourceSubscriptions", []) == []
     assert acknowledged["notifications"] == {"taskIds": theirs}
     assert sorted(state["taskId"] for state in states) == sorted(theirs)
 

@@ -30,7 +30,7 @@ def note(text: str) -> str:
     return f"noted: {text}"
 
 
-@tool(task="required", poll_every=QUICK)
+@tool(task="required", poll_every=QUICK, without_tasks="refuse")
 def crash(text: str) -> str:
     """Fail, with a message that quotes the argument."""
     raise ValueError(f"cannot take {text}")

@@ -141,12 +141,15 @@ def test_a_create_that_dynamodb_refuses_for_another_reason_is_an_error(
 
 def test_a_task_is_deleted_when_it_has_ended(rows: TaskTable) -> None:
     rows.create(a_task())
-    assert not rows.delete(ID)
-    assert rows.find(ID) is not None
+    assert not rows.discard(ID, NOW)
+    assert rows.get(ID, NOW).status is Status.WORKING
     rows.complete(ID, RESULT, NOW)
-    assert rows.delete(ID)
-    assert rows.find(ID) is None
-    assert not rows.delete(ID)
+    assert rows.discard(ID, NOW)
+    with pytest.raises(UnknownTask):
+        rows.get(ID, NOW)
+    (left,) = [row for row in [rows.find(ID)] if row]
+    assert left.result is None
+    assert not rows.discard("c1-none", NOW)
 
 
 def test_a_read_is_strongly_consistent(rows: TaskTable, aws: Calls) -> None:

@@ -60,7 +60,9 @@ def listen_filter(call: Call, catalogue: Catalogue, cell: str) -> ListenFilter:
     return ListenFilter(
         _task_ids(call, filters["taskIds"], cell) if "taskIds" in filters else None,
         _uris(filters, catalogue) if "resourceSubscriptions" in filters else None,
-        tuple(field for field in LIST_FILTERS if _flag(filters, field)),
+        # A buffered subscription has no answer before its end, which would be that of the client's
+        # cache as well.
+        tuple(field for field in LIST_FILTERS if _flag(filters, field) and call.channel.streams),
     )
 
 

@@ -142,7 +142,7 @@ class TasksSep1686:
         task = self._read(call, task_id)
         if not task.status.terminal:
             raise invalid_params("Cannot delete task: it has not ended; cancel its request first")
-        self.operations.task_table.delete(task_id)
+        self.operations.task_table.discard(task_id, now_ms())
         audit("delete", task_id, call.principal)
         return Complete({meta.META_MEMBER: related(client_id)})
 
@@ -169,6 +169,8 @@ class TasksSep1686:
             raise invalid_params("params.taskId must be a string")
         if not 0 < len(client_id) <= MAX_ID_CHARACTERS:
             raise _not_found()
+        if cell_of(client_id) is not None:  # one that the server has chosen
+            return client_id, self.operations.check_id(client_id)
         return client_id, self.task_id(call.principal, client_id)
 
     def _read(self, call: Call, task_id: str) -> Task:

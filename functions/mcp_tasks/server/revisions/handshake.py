@@ -158,7 +158,10 @@ class HandshakeRevision(SessionRevision):
         """`initialize` (lifecycle.mdx, "Initialization")."""
         result = {
             "protocolVersion": self.version,
-            "capabilities": {**self.methods.capabilities(), **self._tasks_capability()},
+            "capabilities": {
+                **self.methods.capabilities(tells_lists=True),
+                **self._tasks_capability(),
+            },
             "serverInfo": self.server_info(),
             **self.methods.identity.hint,
         }

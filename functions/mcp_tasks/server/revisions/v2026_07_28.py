@@ -100,19 +100,23 @@ class Revision20260728(Revision):
         return error
 
     def _discover(self) -> Any:
-        """`server/discover`, built once."""
+        """`server/discover`, built once for each carrier: a buffered subscription does not follow
+        lists (`methods/listen_filter.py`)."""
+        outcomes = {streams: self._discovered(streams) for streams in (False, True)}
+        return lambda call: outcomes[call.channel.streams]
+
+    def _discovered(self, streams: bool) -> Complete:
         # Exactly {}: one client takes any other settings object for a server without tasks.
-        capabilities = {**self.methods.capabilities(), "extensions": {EXTENSION: {}}}
-        outcome = Complete(
+        extensions: dict[str, Any] = {"extensions": {EXTENSION: {}}}
+        return Complete(
             {
                 "supportedVersions": list(SUPPORTED),
-                "capabilities": capabilities,
+                "capabilities": {**self.methods.capabilities(tells_lists=streams), **extensions},
                 **self.methods.identity.hint,
             },
             fresh_ms=LIST_FRESH_MS,
             cache_scope="public",
         )
-        return lambda call: outcome
 
 
 def _definition(entry: Entry) -> dict[str, Any]:

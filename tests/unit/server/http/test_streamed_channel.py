@@ -178,7 +178,6 @@ def test_a_closed_connection_is_an_error_for_the_runtime() -> None:
 
 POSTS: Final[list[tuple[str, dict[str, Any], dict[str, Any]]]] = [
     ("tools/list", {}, {}),
-    ("server/discover", {}, {}),
     ("tools/call", {"name": "noisy", "_meta": HEARD}, {}),
     ("tools/call", {"name": "noisy", "_meta": HEARD}, {"headers": {"Accept": "application/json"}}),
     ("tools/call", {"name": "noisy", "_meta": HEARD, "arguments": {"fail": "x"}}, {}),

@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from mcp_tasks.registry.catalogue import Catalogue
+from tests.unit.support.listening import Streamed, Time
 from tests.unit.support.stack import REVISION, TASKS, Stack
 
 LISTS: Final = {
@@ -38,9 +39,16 @@ def test_the_extension_has_no_settings(stack: Stack) -> None:
 
 def test_what_a_server_has_is_a_capability(stack: Stack) -> None:
     capabilities = stack.post("server/discover").result["capabilities"]
-    assert capabilities["tools"] == capabilities["prompts"] == {"listChanged": True}
-    assert capabilities["resources"] == {"subscribe": True, "listChanged": True}
+    assert capabilities["tools"] == capabilities["prompts"] == {}
+    assert capabilities["resources"] == {"subscribe": True}
     assert capabilities["completions"] == capabilities["logging"] == {}
+
+
+def test_a_streamed_subscription_follows_lists(stack: Stack) -> None:
+    stack.way = Streamed(Time())
+    capabilities = stack.post("server/discover").result["capabilities"]
+    for name in ("tools", "prompts", "resources"):
+        assert capabilities[name]["listChanged"] is True
 
 
 def test_what_it_does_not_have_is_none(stack: Stack) -> None:
