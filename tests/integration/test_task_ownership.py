@@ -17,6 +17,7 @@ import pytest
 from local.deployment import LocalStack
 from tests.integration.support.client import Client, HttpResponse, accept
 from tests.integration.support.issuer import Issuer
+from tests.integration.support.session_client import SessionClient
 from tests.integration.support.stacks import SCOPE
 from tests.integration.support.traces import Traces
 
@@ -221,3 +222,24 @@ def test_a_request_state_is_valid_for_its_caller_only(url: str, issuer: Issuer) 
     }
     assert bob.request("tools/call", again).error["code"] == -32602
     assert alice.request("tools/call", again).result["resultType"] == "complete"
+
+
+def test_a_caller_lists_its_own_tasks(url: str, issuer: Issuer, tasks: dict[str, Owned]) -> None:
+    """2025-11-25 tasks.mdx, "Listing Tasks": everything that `tasks/get` would return."""
+
+    def listed(name: str) -> list[str]:
+        token = issuer.mint(scope=SCOPE, sub=name)
+        client = SessionClient(url, headers={"Authorization": f"Bearer {token}"})
+        found: list[str] = []
+        cursor: dict[str, Any] = {}
+        while True:
+            page = client.request("tasks/list", cursor).message["result"]
+            found += [task["taskId"] for task in page["tasks"]]
+            if "nextCursor" not in page:
+                return found
+            cursor = {"cursor": page["nextCursor"]}
+
+    known = {owned.task_id for state, owned in tasks.items() if state != "expired"}
+    assert known <= set(listed("alice"))
+    assert tasks["expired"].task_id not in listed("alice")
+    assert listed("nobody") == []

@@ -31,7 +31,7 @@ from ...notifications.mailboxes import Mailboxes
 from ...notifications.server_changes import LISTS, ServerChange, resource_topic
 from ...notifications.subscription import DYNAMODB_ERRORS
 from ...protocol.errors import ProtocolError
-from ...protocol.notifications import notification
+from ...protocol.notifications import notification, progress
 from ...sessions.session_table import SessionState
 from ...tasks.caller_key import digest
 from ...tasks.rate_limit import RateLimit
@@ -40,7 +40,7 @@ from ..sessions import Session, Sessions
 from ..stream_position import EventIds, StreamPosition
 from .stream_connection import BUFFERED_MS, StreamConnection, WriteRequest
 from .task_operations import TaskOperations
-from .task_wire_2025_11_25 import task_fields, with_related_task
+from .task_wire_2025_11_25 import PROGRESS_TOKEN, task_fields, with_related_task
 from .too_many_requests import subscription_quota_errors
 
 METHOD: Final = "GET"
@@ -207,6 +207,9 @@ class SessionStream:
             fields: dict[str, Any] = task_fields(task, self.clock.now_ms())
             status = notification("notifications/tasks/status", with_related_task(fields, task_id))
             connection.write(status)
+            token = task.client_context.get(PROGRESS_TOKEN)
+            if token is not None and not task.status.terminal:
+                connection.write(progress(token, task.revision, None, task.status_message))
         if task.status.terminal:
             self.sessions.remove_task(session, task_id)
         asked = (*known.asked, *(ask.id for ask in new))[-MAX_ASKED:]

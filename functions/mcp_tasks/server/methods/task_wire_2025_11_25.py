@@ -13,6 +13,9 @@ from .tasks_sep_1686 import CLIENT_TASK_ID
 
 RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
 IMMEDIATE_RESPONSE: Final = "io.modelcontextprotocol/model-immediate-response"
+PROGRESS_TOKEN: Final = "progressToken"  # noqa: S105  a name, no secret
+"""The member of a task's client context that has the token of the call that asked for it. It is
+good for the task's whole life ("Task Progress Notifications")."""
 FASTMCP_TASK: Final = "modelcontextprotocol.io/task"
 """Where FastMCP 2.14 reads a new task, which it takes for a CallToolResult."""
 

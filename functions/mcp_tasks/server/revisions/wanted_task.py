@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...protocol import meta
 from ...protocol.errors import invalid_params
 from ...protocol.jsonrpc import Request
 from ...registry.catalogue import Catalogue
+from ..methods.task_wire_2025_11_25 import PROGRESS_TOKEN
 from ..methods.tasks_2025_11_25 import requested_ttl_ms
 from ..methods.tasks_sep_1686 import CLIENT_TASK_ID, REQUEST_ID, client_task
 from ..sessions import Session
@@ -30,6 +32,9 @@ class WantedTask:
         context: dict[str, Any] = {}
         if self.is_wanted and session is not None:
             context["session"] = session.key
+        token = meta.progress_token(request.params.get("_meta", {}))
+        if self.is_wanted and token is not None:
+            context[PROGRESS_TOKEN] = token
         if self.client_id is not None:
             context |= {CLIENT_TASK_ID: self.client_id, REQUEST_ID: json.dumps(request.id)}
         return context

@@ -341,3 +341,21 @@ def test_a_client_that_is_not_served_here_is_asked_elsewhere(stack: Stack, time:
     clients[0].resume(None)
     assert refused[0].status == 429
     assert [m["method"] for m in refused[1].messages] == ["elicitation/create"]
+
+
+def test_the_token_of_the_call_is_good_for_its_tasks_whole_life(
+    stack: Stack, time: Time, client: SessionClient
+) -> None:
+    """2025-11-25 tasks.mdx, "Task Progress Notifications"."""
+    params = {"name": "wait", "arguments": {}, "task": {}, "_meta": {"progressToken": "mine"}}
+    created = client.request("tools/call", params)
+    task_id = created.result["task"]["taskId"]
+    last_id = client.resume(None).last_id
+    told: list[Any] = []
+    for message in ("one", "two"):
+        stack.deployment.task_table.report(task_id, message, time.now)
+        publish(stack, time, task_id)
+        reply = client.resume(last_id)
+        told += [p for method, p in notified(reply) if method == "notifications/progress"]
+    assert [(p["progressToken"], p["message"]) for p in told] == [("mine", "one"), ("mine", "two")]
+    assert told[0]["progress"] < told[1]["progress"]
