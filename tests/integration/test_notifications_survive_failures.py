@@ -120,11 +120,11 @@ def test_killing_every_worker_loses_nothing(gateway: Gateway, emulator: Emulator
     """The workers of `publish` and `deliver` are killed again and again while changes arrive."""
     with subscribed(Client(gateway.url)) as subscriber:
         subscriber.accept_start()
-        subscriber.client.end(subscriber.task_id)
         killed = 0
         while not subscriber.running.done() and killed < 30:
             killed += kill_workers(emulator)
             time.sleep(0.05)
+        subscriber.client.end(subscriber.task_id)
         subscriber.running.result()
     assert killed
     assert subscriber.delivered() == CHANGES

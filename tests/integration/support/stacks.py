@@ -51,7 +51,9 @@ def _guarded(emulator: Emulator, issuer: Issuer) -> LocalStack:
     shutil.copytree(INTEGRATION / "tools" / "walk", tools / "walk")
     access = {"auth": "oauth", "issuer": issuer.url, "audience": AUDIENCE, "scopes": SCOPE}
     limits = {"max_tasks": str(GUARDED_MAX_TASKS)}
-    return deploy(emulator, tools, "mcp-guarded", {"cell": "c3", **access, **limits})
+    # A call with a spoiled capability would be answered with the result of a task.
+    refusing = {"companion_tools": "off"}
+    return deploy(emulator, tools, "mcp-guarded", {"cell": "c3", **access, **limits, **refusing})
 
 
 def _sample_tools(emulator: Emulator, issuer: Issuer) -> LocalStack:
