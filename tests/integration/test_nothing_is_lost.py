@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,8 +29,11 @@ signal.pause()
 """
 
 
-def kill_workers(emulator: Emulator) -> int:
-    """Kill every Lambda worker of the emulator by its process id. Returns their number."""
+def kill_workers(emulator: Emulator, *functions: str) -> int:
+    """Kill the emulator's workers of these Lambda functions, or of all, by process id.
+
+    Returns how many were killed.
+    """
     listed = subprocess.run(
         ["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True
     ).stdout
@@ -38,6 +42,8 @@ def kill_workers(emulator: Emulator) -> int:
         for pid, parent in map(str.split, listed.splitlines())
         if int(parent) == emulator.pid
     ]
+    if functions:
+        children = [pid for pid in children if _function(pid) in functions]
     for pid in children:
         os.kill(pid, signal.SIGKILL)
     # The emulator looks at a worker's process state, which changes some time after the signal.
@@ -46,6 +52,14 @@ def kill_workers(emulator: Emulator) -> int:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     return len(children)
+
+
+def _function(pid: int) -> str | None:
+    """The function that a worker runs, by the environment variable that the emulator gives it."""
+    command = ["ps", "eww", "-o", "command=", "-p", str(pid)]
+    shown = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    found = re.search(r"\bAWS_LAMBDA_FUNCTION_NAME=(\S+)", shown)
+    return found and found[1]
 
 
 def _alive(pids: list[int]) -> bool:

@@ -115,14 +115,20 @@ def test_a_function_that_fails_for_a_while_loses_nothing(
     assert subscriber.delivered() == CHANGES
 
 
-@pytest.mark.usefixtures("all_deployed")
-def test_killing_every_worker_loses_nothing(gateway: Gateway, emulator: Emulator) -> None:
-    """The workers of `publish` and `deliver` are killed again and again while changes arrive."""
+def test_killing_every_worker_loses_nothing(
+    gateway: Gateway, stack: LocalStack, emulator: Emulator, aws: Any
+) -> None:
+    """The workers of `publish` and `deliver` are killed again and again while changes arrive.
+
+    No other worker is: a tool that is killed four times fails, as it should.
+    """
+    lambda_ = aws("lambda")
+    functions = [function_name(stack, lambda_, name) for name in ("Publish", "Deliver")]
     with subscribed(Client(gateway.url)) as subscriber:
         subscriber.accept_start()
         killed = 0
         while not subscriber.running.done() and killed < 30:
-            killed += kill_workers(emulator)
+            killed += kill_workers(emulator, *functions)
             time.sleep(0.05)
         subscriber.client.end(subscriber.task_id)
         subscriber.running.result()
