@@ -25,7 +25,7 @@ from .reconcile_index import ReconcileIndex
 from .row_updates import Answers
 from .state import Status
 from .task import Task
-from .task_item import item_of, task_of
+from .task_item import ITEM_KEPT_MS, item_of, task_of
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -61,23 +61,25 @@ class TaskTable:
                 raise Conflict(found) from None
 
     def discard(self, task_id: str, now: int) -> bool:
-        """Let a task that has ended expire now, without its result; whether there was one."""
+        """Let a task that has ended expire now, without its arguments and its result; whether there
+        was one. The item is kept for a while, as that of every expired task."""
         try:
             # Race: the task expired, and its client has begun another one with the same id.
             self._client.update_item(
                 TableName=self._table,
                 Key={"taskId": {"S": task_id}},
                 UpdateExpression="SET ttlMs = :now - createdAt, expiresAtMs = :now, "
-                "expiresAt = :soon REMOVE #result, #error",
+                "expiresAt = :expiresAt REMOVE #input, #result, #error",
                 ConditionExpression="#status IN (:completed, :failed, :cancelled)",
                 ExpressionAttributeNames={
                     "#status": "status",
+                    "#input": "input",
                     "#result": "result",
                     "#error": "error",
                 },
                 ExpressionAttributeValues={
                     ":now": {"N": str(now)},
-                    ":soon": {"N": str(now // 1000)},
+                    ":expiresAt": {"N": str((now + ITEM_KEPT_MS) // 1000)},
                     **{f":{s.value}": {"S": s.value} for s in Status if s.terminal},
                 },
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +25,11 @@ MAX_START_AGE_MS: Final = 80 * 24 * 3600 * 1000
 """How old a task may be whose execution is started once more. 90 days after an execution ended,
 Step Functions forgets it and that its name was used (API reference, "StartExecution"): an execution
 that is not found by then may have run."""
+
+
+MAX_START_BEFORE_TASK_MS: Final = 3600 * 1000
+"""How much earlier than its task's creation an execution may have started: clocks differ. One that
+started before that is of an earlier task with the same id (`ExecutionEnd.is_of`)."""
 
 
 class StartFailed(Exception):
@@ -47,11 +52,21 @@ class ExecutionEnd:
     output: Any = None
     error: str = ""
     cause: str = ""
+    started_at: int | None = field(default=None, compare=False)
+    """In milliseconds since the epoch, by Step Functions' clock."""
 
     @property
     def running(self) -> bool:
         """Whether the execution has not ended; a redrive makes an ended execution run again."""
         return self.status in ("RUNNING", "PENDING_REDRIVE")
+
+    def is_of(self, created_at: int) -> bool:
+        """Whether the execution is of the task with its name that was created at this time.
+
+        Where clients choose a task's id, an id may be used again when its row has been deleted, at
+        least a day after the task expired. The execution's name is not free again for 90 days.
+        """
+        return self.started_at is None or self.started_at > created_at - MAX_START_BEFORE_TASK_MS
 
 
 class Executions:
@@ -73,22 +88,23 @@ class Executions:
     def _made(self) -> SFNClient:
         return self._make_client()
 
-    def start(self, state_machine_arn: str, task_id: str, execution_input: str) -> None:
-        """Start the task's execution, once.
+    def start(self, state_machine_arn: str, task_id: str, execution_input: str) -> bool:
+        """Start the task's execution, once; False when its name was used before.
 
         `execution_input` must be the same bytes in every attempt: Step Functions takes a repeated
         start with the same name and input for the same execution, and answers
-        ExecutionAlreadyExists when that has ended. Both mean that an earlier attempt arrived.
-        Raises StartFailed.
+        ExecutionAlreadyExists when that has ended. Both mean that an earlier attempt arrived, or
+        that an earlier task had the same id. Raises StartFailed.
         """
         try:
             self._client.start_execution(
                 stateMachineArn=state_machine_arn, name=task_id, input=execution_input
             )
         except self._client.exceptions.ExecutionAlreadyExists:
-            return
+            return False
         except (ClientError, BotoCoreError) as error:
             raise StartFailed(error_code(error), refused=not is_transient(error)) from None
+        return True
 
     def stop(self, state_machine_arn: str, task_id: str) -> None:
         """Stop the task's execution, unless it has ended or was never started."""
@@ -120,6 +136,7 @@ class Executions:
             output=None if output is None else json.loads(output),
             error=execution.get("error", ""),
             cause=execution.get("cause", ""),
+            started_at=round(execution["startDate"].timestamp() * 1000),
         )
 
     def resume(self, token: str, output: dict[str, Any]) -> bool:

@@ -53,7 +53,7 @@ def finish(
     if task.status.terminal or detail["stateMachineArn"] != task.state_machine_arn:
         return None
     end = _end_in_event(detail) or executions.describe(task.state_machine_arn, task_id)
-    if end is None or end.running:
+    if end is None or end.running or not end.is_of(task.created_at):
         return None
     return end_task(task, end, task_table, catalogue, payloads, now)
 
@@ -63,7 +63,8 @@ def _end_in_event(detail: Mapping[str, Any]) -> ExecutionEnd | None:
     was aborted may run again (redrive)."""
     match detail:
         case {"status": "SUCCEEDED", "output": str(output), "outputDetails": {"included": True}}:
-            return ExecutionEnd("SUCCEEDED", output=json.loads(output))
+            started_at = detail.get("startDate")
+            return ExecutionEnd("SUCCEEDED", output=json.loads(output), started_at=started_at)
     return None
 
 

@@ -36,6 +36,7 @@ function's code may be older than the tool."""
 EXPIRED: Final = "The task's time to live passed before it ended"
 EXECUTION_NOT_FOUND: Final = "The tool's execution is not there any more"
 NOT_STARTED: Final = "The task could not be started"
+ID_USED_BEFORE: Final = "An earlier task had the same id; call again with a new one"
 TOOL_REMOVED: Final = "The server does not have the tool any more"
 
 logger = Logger()
@@ -61,7 +62,8 @@ class Reconciled(StrEnum):
     STOPPED = "stopped"
     """The task had ended, and its execution may have run."""
     FAILED = "failed"
-    """The task could not be started, or its execution or its tool is not there any more."""
+    """The task could not be started, or its execution or its tool is not there any more, or an
+    earlier task had its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,8 @@ class Reconciler:
         if task.expired(now):
             return self._expire(task, now)
         execution = self._describe(task)
+        if execution is not None and not execution.is_of(task.created_at):
+            return self._fail(task, ID_USED_BEFORE, now)
         if execution is not None and not execution.running:
             with self.end_lock:
                 end_task(task, execution, self.task_table, self.catalogue, self.payloads, now)
@@ -136,8 +140,12 @@ class Reconciler:
         """Fail a task whose tool was removed: no state that needs a function can go on."""
         if now - task.created_at < UNKNOWN_TOOL_MS:
             return Reconciled.RUNNING
-        fail_task(task.task_id, Failed(TOOL_REMOVED).error, TOOL_REMOVED, self.task_table, now)
+        done = self._fail(task, TOOL_REMOVED, now)
         self._stop(task)
+        return done
+
+    def _fail(self, task: Task, reason: str, now: int) -> Reconciled:
+        fail_task(task.task_id, Failed(reason).error, reason, self.task_table, now)
         return Reconciled.FAILED
 
     def _stop(self, task: Task) -> None:
@@ -166,8 +174,7 @@ class Reconciler:
                 return Reconciled.STARTED
         # The execution may run all the same: DescribeExecution does not find at once what another
         # attempt has started.
-        fail_task(task.task_id, Failed(reason).error, reason, self.task_table, now)
-        return Reconciled.FAILED
+        return self._fail(task, reason, now)
 
     def _reconcile_asks(self, task: Task, now: int) -> Reconciled:
         """Deliver answers that are stored, and close asks that no state waits for."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
@@ -172,7 +173,12 @@ class StepFunctions:
         execution, now = self._named(executionArn), self._clock()
         if execution is None or now < execution.seen_from:
             raise self._error("ExecutionDoesNotExist", "DescribeExecution")
-        told = {"executionArn": executionArn, "name": execution.name, "status": "RUNNING"}
+        told: dict[str, Any] = {
+            "executionArn": executionArn,
+            "name": execution.name,
+            "status": "RUNNING",
+            "startDate": datetime.fromtimestamp(execution.started_at / 1000, UTC),
+        }
         if execution.running or now < execution.end_seen_from:
             return told
         told["status"] = execution.status

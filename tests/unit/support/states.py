@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from botocore.exceptions import ClientError
@@ -22,6 +23,10 @@ OPERATIONS: Final = (
 )
 
 
+LATELY: Final = datetime.now(UTC)
+"""When every execution started: one time, so that executions can be compared."""
+
+
 @dataclass
 class Execution:
     """An execution, as it is."""
@@ -31,6 +36,7 @@ class Execution:
     output: str | None = None
     started: int = 1
     """0 until it began, then 1."""
+    started_at: datetime = LATELY
 
 
 @dataclass
@@ -79,9 +85,10 @@ class States:
         status = self.late.get(executionArn, found.status if found else None)
         if found is None or status is None:
             raise _error("ExecutionDoesNotExist")
+        told = {"status": status, "startDate": found.started_at}
         if status == "SUCCEEDED":
-            return {"status": status, "output": found.output}
-        return {"status": status, "error": "Broken", "cause": "no"}
+            return {**told, "output": found.output}
+        return {**told, "error": "Broken", "cause": "no"}
 
     def stop_execution(self, executionArn: str, error: str, cause: str) -> dict[str, Any]:
         found = self.executions.get(executionArn)

@@ -43,7 +43,7 @@ from mcp_tasks.tasks.questions import (
 )
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
-from mcp_tasks.tasks.task_item import revision_of
+from mcp_tasks.tasks.task_item import ITEM_KEPT_MS, revision_of
 from mcp_tasks.tasks.task_table import MAX_READ_ATTEMPTS, TaskTable
 from tests.unit.support.aws import TABLE, Calls, raw_rows, real, refusing
 from tests.unit.support.example_task import HOUR, ID, NOW, a_task
@@ -148,7 +148,9 @@ def test_a_task_is_deleted_when_it_has_ended(rows: TaskTable) -> None:
     with pytest.raises(UnknownTask):
         rows.get(ID, NOW)
     (left,) = [row for row in [rows.find(ID)] if row]
-    assert left.result is None
+    assert (left.result, left.input) == (None, None)
+    (item,) = raw_rows()
+    assert int(item["expiresAt"]["N"]) == (NOW + ITEM_KEPT_MS) // 1000
     assert not rows.discard("c1-none", NOW)
 
 

@@ -74,13 +74,13 @@ def test_one_client_is_made_for_all_calls(client: Any, aws: Stubber) -> None:
 def test_an_execution_is_named_after_its_task(executions: Executions, aws: Stubber) -> None:
     response = {"executionArn": EXECUTION, "startDate": WHEN}
     aws.add_response("start_execution", response, START)
-    executions.start(MACHINE, "c1-0", '{"a":1}')
+    assert executions.start(MACHINE, "c1-0", '{"a":1}')
 
 
 def test_an_execution_that_exists_is_started(executions: Executions, aws: Stubber) -> None:
     """StartExecution answers so when it has ended meanwhile; an earlier attempt arrived."""
     aws.add_client_error("start_execution", "ExecutionAlreadyExists", expected_params=START)
-    executions.start(MACHINE, "c1-0", '{"a":1}')
+    assert not executions.start(MACHINE, "c1-0", '{"a":1}')
 
 
 @pytest.mark.parametrize(

@@ -256,6 +256,33 @@ def test_a_cancel_during_the_finish_stands(rows: TaskTable, run: Run) -> None:
     assert (task.status, task.result) == (Status.CANCELLED, None)
 
 
+LONG_AGO: Final = NOW - 24 * HOUR
+
+
+@pytest.mark.parametrize(
+    ("end", "about"),
+    [
+        (ExecutionEnd("SUCCEEDED", output=RESULT, started_at=LONG_AGO), {}),
+        (ExecutionEnd("FAILED", error="Broken", started_at=LONG_AGO), {"status": "FAILED"}),
+        (
+            None,
+            {
+                "startDate": LONG_AGO,
+                "output": json.dumps(RESULT),
+                "outputDetails": {"included": True},
+            },
+        ),
+    ],
+)
+def test_the_end_of_an_earlier_task_with_the_same_id_is_not_this_ones(
+    rows: TaskTable, run: Run, end: ExecutionEnd | None, about: dict[str, Any]
+) -> None:
+    """An operator redrives it, while a client has chosen the id once more."""
+    rows.create(task_of("count"))
+    assert run(Ended(end), **about) is None
+    assert rows.get(ID, NOW).status is Status.WORKING
+
+
 def test_an_execution_that_runs_again_is_left_alone(rows: TaskTable, run: Run) -> None:
     """Redrive, up to 14 days later: its end will be told by another event."""
     rows.create(task_of("count"))

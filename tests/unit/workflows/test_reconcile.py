@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from math import inf
 from typing import Any, Final
 
@@ -84,6 +85,20 @@ def test_a_task_whose_execution_cannot_be_seen_yet_is_not_started_again(
     assert world.reconcile() is Reconciled.STARTED
     assert list(world.states.executions) == [ARN]
     assert world.states.executions[ARN].status == before
+
+
+@pytest.mark.parametrize("status", ["RUNNING", *ENDED])
+def test_an_execution_of_an_earlier_task_with_the_same_id_gives_no_result(
+    world: World, status: str
+) -> None:
+    """The client has chosen the id again after the row was deleted, and before Step Functions
+    forgot the execution; and the function that wrote the row died before it could tell."""
+    world.started()
+    world.states.end(ARN, RESULT, status)
+    world.states.executions[ARN].started_at = datetime.fromtimestamp((NOW - DAY) / 1000, UTC)
+    assert world.reconcile() is Reconciled.FAILED
+    task = world.row
+    assert (task.status, task.status_message) == (Status.FAILED, reconcile.ID_USED_BEFORE)
 
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "ExecutionLimitExceeded"])

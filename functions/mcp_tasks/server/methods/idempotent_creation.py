@@ -29,7 +29,7 @@ from ...tasks.state import Status
 from ...tasks.task import Task, now_ms
 from ...workflows.executions import MAX_START_AGE_MS
 from ..call import Call, RequestIdReused
-from .task_creation import StartRefused, TaskCreation, WriteOutcomeUnknown
+from .task_creation import IdUsedBefore, StartRefused, TaskCreation, WriteOutcomeUnknown
 from .tasks_sep_1686 import CLIENT_TASK_ID
 
 CLAIM_MS: Final = 60_000
@@ -115,6 +115,8 @@ class IdempotentCreation:
                 raise _in_use(call) from None
             self._start_again(found, now_ms())
             return found
+        except IdUsedBefore:
+            raise _in_use(call) from None
         return task
 
     def _claim(self, principal: str, key: str, wanted: KeyedTask, now: int) -> KeyedTask:

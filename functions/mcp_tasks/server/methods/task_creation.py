@@ -87,18 +87,18 @@ class TaskCreation:
     def create(self, task: Task, entry: ToolEntry) -> None:
         """Write the task and start its execution.
 
-        Raises what `write` raises, and StartRefused for an execution that Step Functions will never
-        start; then the task has failed.
+        Raises what `write` raises; StartRefused for an execution that Step Functions will never
+        start, and IdUsedBefore for one that an earlier task had: then the task has failed.
         """
         task = self.write(task, entry)
         try:
-            self._start(task)
+            name_used = self._start(task)
         except StartFailed:
-            error = StartRefused()
             # Race: the sweeper may have started the execution just before. Its row then fails, and
             # the execution's end finds it failed.
-            fail_task(task.task_id, error.as_error(), error.message, self.task_table, now_ms())
-            raise error from None
+            raise self._failed(task, StartRefused()) from None
+        if name_used and self._id_used_before(task):
+            raise self._failed(task, IdUsedBefore())
 
     def write(self, task: Task, entry: ToolEntry) -> Task:
         """Acquire quota, store large arguments, write the row; returns the task as it was written.
@@ -167,17 +167,35 @@ class TaskCreation:
             except Exception:
                 raise WriteOutcomeUnknown from None
 
-    def _start(self, task: Task) -> None:
-        """Start the execution, or leave it to the sweeper.
+    def _start(self, task: Task) -> bool:
+        """Start the execution, or leave it to the sweeper; whether its name was used before.
 
         Raises StartFailed when Step Functions will never start it.
         """
+        machine, text = task.state_machine_arn, task.input or "{}"
         try:
-            self.executions.start(task.state_machine_arn, task.task_id, task.input or "{}")
+            return not self.executions.start(machine, task.task_id, text)
         except StartFailed as failed:
             logger.error("StartExecution failed", error=str(failed), task_id=task.task_id)
             if failed.refused:
                 raise
+            return False
+
+    def _id_used_before(self, task: Task) -> bool:
+        """Whether the execution with the task's name is of an earlier task. When Step Functions
+        does not answer, the sweeper finds it out."""
+        try:
+            execution = self.executions.describe(task.state_machine_arn, task.task_id)
+        except Exception as error:
+            if not is_transient(error):
+                raise
+            logger.error("DescribeExecution failed", error=error_code(error), task_id=task.task_id)
+            return False
+        return execution is not None and not execution.is_of(task.created_at)
+
+    def _failed(self, task: Task, error: ProtocolError) -> ProtocolError:
+        fail_task(task.task_id, error.as_error(), error.message, self.task_table, now_ms())
+        return error
 
 
 class WriteOutcomeUnknown(Unavailable):
@@ -195,6 +213,16 @@ class StartRefused(ProtocolError):
             ErrorCode.INTERNAL_ERROR,
             "The task could not be started; repeat the call, with another idempotency key if it "
             "had one",
+        )
+
+
+class IdUsedBefore(ProtocolError):
+    """The client has chosen the id of an earlier task, whose row is deleted, and whose execution is
+    remembered."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            ErrorCode.INVALID_PARAMS, "An earlier task had the same id; call again with a new one"
         )
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import pytest
 
 from mcp_tasks.tasks.questions import FormQuestion, open_ask
+from tests.unit.support.aws import TABLE, real
 from tests.unit.support.in_session import Reply, SessionClient, time_of
 from tests.unit.support.listening import Time
 from tests.unit.support.stack import Stack
+from tests.unit.support.states import States
 from tests.unit.support.whole import HANDSHAKE
 
 INVALID_PARAMS: Final = -32602
@@ -121,6 +124,25 @@ def test_an_id_is_used_once(stack: Stack, client: SessionClient) -> None:
     assert again.code == INVALID_PARAMS
     assert f"Task ID already exists: {ID}" in str(again.response)
     assert len(stack.rows) == 1
+
+
+@pytest.mark.parametrize("status", ["RUNNING", "SUCCEEDED"])
+def test_an_id_is_used_once_though_its_row_is_deleted(
+    stack: Stack, time: Time, client: SessionClient, status: str
+) -> None:
+    """The execution's name is not free again for 90 days. Its result is an earlier call's."""
+    states = States()
+    states.serve(stack.calls)
+    call(client)
+    (arn,) = states.executions
+    execution = states.executions[arn]
+    execution.started_at = datetime.fromtimestamp(time.now / 1000 - 25 * 3600, UTC)
+    execution.status, execution.output, execution.input = status, "{}", "{}"
+    real("dynamodb").delete_item(TableName=TABLE, Key={"taskId": {"S": our_id(stack)}})
+    again = call(client, request_id=2)
+    assert again.code == INVALID_PARAMS
+    assert f"Task ID already exists: {ID}" in str(again.response)
+    assert about(client, "tasks/get").result["status"] == "failed"
 
 
 def test_an_id_is_its_callers_own(stack: Stack, time: Time) -> None:
