@@ -37,6 +37,16 @@ MAX_READ_ATTEMPTS: Final = 6
 """How often a BatchGetItem is repeated for the rows that DynamoDB left out of its answer."""
 
 
+def is_same_creation(found: Task, task: Task) -> bool:
+    """Whether a row is what an earlier attempt to write `task` has written, and not another call's,
+    which has the same id where clients choose it."""
+    return (found.created_at, found.input, found.client_context) == (
+        task.created_at,
+        task.input,
+        task.client_context,
+    )
+
+
 class TaskTable:
     """The operations on tasks, each one call to DynamoDB."""
 
@@ -57,7 +67,7 @@ class TaskTable:
             )
         except ClientError as error:
             found = task_of(existing_item(error))
-            if (found.created_at, found.input) != (task.created_at, task.input):
+            if not is_same_creation(found, task):
                 raise Conflict(found) from None
 
     def discard(self, task_id: str, now: int) -> bool:

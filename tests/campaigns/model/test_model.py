@@ -39,6 +39,7 @@ from tests.campaigns.model.world import (
     START,
     STRANGER,
     TOOLS,
+    Chosen,
     new_world,
     patched,
     running,
@@ -66,6 +67,13 @@ SCRIPTS: Final[tuple[list[dict[str, Any]], ...]] = (
 )
 
 ASKING: Final = SCRIPTS[2:6]
+
+CHOSEN: Final = (
+    Chosen(OWNER, "client", "mine"),
+    Chosen(OWNER, "request", "1"),
+    Chosen(STRANGER, "client", "mine"),
+)
+"""Two callers choose the same id."""
 
 points = st.sampled_from(
     [(TASKS, n) for n in (0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5)]
@@ -115,7 +123,8 @@ class TaskCore(RuleBasedStateMachine):
         self.answering = answering
         self.draw = data.draw
         self.fixed: Plan | None = None
-        self.draw(st.sampled_from((self.ask, self.ask, self.create, self.create_keyed)))()
+        first = (self.ask, self.ask, self.create, self.create_keyed, self.create_chosen)
+        self.draw(st.sampled_from(first))()
 
     @rule(data=st.data())
     def steps(self, data: st.DataObject) -> None:
@@ -152,6 +161,9 @@ class TaskCore(RuleBasedStateMachine):
         if len(running(world)) < TASKS_AT_ONCE:
             possible += [self.ask, self.create]
         possible += [self.repeat] * 2 if world.keyed else [self.create_keyed]
+        possible += [self.create_chosen] * (2 if world.chosen else 1)
+        if world.chosen:
+            possible += [self.delete]
         if world.questions:
             possible += [self.update] * 4
         if self._stirring():
@@ -208,6 +220,20 @@ class TaskCore(RuleBasedStateMachine):
         if self.draw(st.booleans()):
             self.world.advance(MINUTE + 1)
         self.world.create([], self._plan(), key="key")
+
+    def create_chosen(self) -> None:
+        """A call whose client has chosen an id, of the task or of the request."""
+        self.world.create_chosen(
+            self.draw(st.sampled_from(CHOSEN)),
+            self.draw(st.sampled_from(SCRIPTS)),
+            self._plan(),
+            entry=self.draw(st.sampled_from(TOOLS)),
+            repeat=bool(self.draw(st.integers(0, 3))),
+        )
+
+    def delete(self) -> None:
+        """A task with its client's own id is deleted, by its owner or another with the same id."""
+        self.world.delete(self.draw(someone), CHOSEN[0], self._plan())
 
     def get(self) -> None:
         self.world.get(self.draw(someone), self._pick(self._tasks()), self._plan())

@@ -10,10 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from types import SimpleNamespace
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 import pytest
 from botocore.exceptions import ClientError
@@ -29,11 +29,13 @@ from mcp_tasks.server.call import Call
 from mcp_tasks.server.methods.idempotent_creation import IdempotentCreation
 from mcp_tasks.server.methods.poll_rate_limit import PollRateLimit
 from mcp_tasks.server.methods.result_links import ResultLinks
-from mcp_tasks.server.methods.task_creation import TaskCreation, WriteOutcomeUnknown
+from mcp_tasks.server.methods.task_creation import IdUsedBefore, TaskCreation, WriteOutcomeUnknown
 from mcp_tasks.server.methods.task_operations import TaskOperations
 from mcp_tasks.server.methods.task_wire_format import detailed_task
 from mcp_tasks.server.methods.tasks import TaskMethods
+from mcp_tasks.server.methods.tasks_sep_1686 import CLIENT_TASK_ID, REQUEST_ID, TasksSep1686
 from mcp_tasks.server.scopes import ScopeCheck
+from mcp_tasks.server.sealed import DerivedIds
 from mcp_tasks.server.task_access import TASK_NOT_FOUND, TaskAccess
 from mcp_tasks.tasks.idempotency import IdempotencyKeys
 from mcp_tasks.tasks.questions import Kind
@@ -45,7 +47,13 @@ from mcp_tasks.tasks.task_table import TaskTable
 from mcp_tasks.workflows.ask import ask
 from mcp_tasks.workflows.executions import Executions
 from mcp_tasks.workflows.finish import finish
-from mcp_tasks.workflows.reconcile import EXECUTION_NOT_FOUND, EXPIRED, NOT_STARTED, Reconciler
+from mcp_tasks.workflows.reconcile import (
+    EXECUTION_NOT_FOUND,
+    EXPIRED,
+    ID_USED_BEFORE,
+    NOT_STARTED,
+    Reconciler,
+)
 from mcp_tasks.workflows.step_reports import status_reporter, tool_error_reporter
 from mcp_tasks.workflows.sweep import sweep
 from tests.campaigns.model import dynamodb
@@ -69,7 +77,8 @@ from tests.unit.support.aws import CALLERS as CALLERS_TABLE
 
 START: Final = 1_700_000_000_000
 MINUTE: Final = 60_000
-DAY: Final = 24 * 60 * MINUTE
+HOUR: Final = 60 * MINUTE
+DAY: Final = 24 * HOUR
 MOST_MS: Final = 60_000
 """How long a function may take at most, from its first call to its last."""
 SKEW_MS: Final = 30_000
@@ -80,6 +89,8 @@ LOOKS: Final = 12
 """So many looks of the sweeper end every task, once nothing fails any more."""
 
 START_REFUSED: Final = "The task could not be started; "
+
+SECRET: Final = "the deployment's secret, 32 characters"
 
 OWNER: Final = "alice"
 STRANGER: Final = "mallory"
@@ -153,6 +164,16 @@ class Acknowledged:
     key: str | None
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """What a client has chosen, and its task's id follows from."""
+
+    who: str
+    kind: Literal["client", "request"]
+    """An id for the task (SEP-1686), or an id for the request in a session."""
+    id: str
+
+
 @dataclass
 class World:
     """All there is in one run."""
@@ -206,7 +227,12 @@ class World:
             self.payloads,
             "c1",
         )
-        self.methods = TaskMethods(operations, ResultLinks(self.payloads), PollRateLimit(0)).table()
+        links, unlimited = ResultLinks(self.payloads), PollRateLimit(0)
+        self.ids = DerivedIds(lambda: SECRET, "c1")
+        clients = TasksSep1686(operations, links, unlimited, self.ids)
+        self.methods = clients.beside(
+            {**TaskMethods(operations, links, unlimited).table(), "tasks/result": clients.result}
+        )
         self._started: dict[Actor, int] = {}
         self._after: dict[Actor, Callable[[Actor], None]] = {}
         self._as: dict[Actor, str] = {}
@@ -216,6 +242,10 @@ class World:
         self._numbers = 0
         self._called: dict[int, dict[str, Any]] = {}
         self.keyed: dict[str, dict[str, Any]] = {}
+        self.chosen: dict[str, Chosen] = {}
+        """What was chosen, by the id of the task that it gives."""
+        self._asked_for: dict[Chosen, dict[str, Any]] = {}
+        self._owners: dict[str, str] = {}
         self._sent: dict[str, list[dict[str, Any]]] = defaultdict(list)
         self._accepted: dict[str, dict[str, Any]] = defaultdict(dict)
         self._ends: dict[str, dict[str, Any]] = {}
@@ -332,20 +362,10 @@ class World:
         data: str = "",
     ) -> None:
         """`tools/call`. With a key that was used before it is the same call, repeated."""
-        if key is None or key not in self.keyed:
-            self._numbers += 1
-            arguments = {"script": script, "call": self._numbers, "data": data}
-            self._called[self._numbers] = arguments
-            made: dict[str, Any] = {"arguments": arguments, "entry": entry, "can": can}
-            if key is not None:
-                self.keyed[key] = made
-        else:
-            made = self.keyed[key]
+        made = self.keyed.get(key or "") or self._new_call(script, entry, can, data)
+        if key is not None:
+            self.keyed[key] = made
         call = self._call("tools/call", OWNER, {}, made["can"], key)
-
-        def work() -> Task:
-            given = {"schema": 2, "arguments": made["arguments"], "answers": {}, "client_can": []}
-            return self.creation.create(call, made["entry"], made["arguments"], given)
 
         def after(actor: Actor) -> None:
             if actor.error is None:
@@ -361,7 +381,73 @@ class World:
                     over = row is None or task_of(row).status.terminal
                     self.require(over, "a create that was refused left a task behind")
 
-        self.run("create", work, plan, as_=OWNER, after=after)
+        self.run("create", self._creating(call, made), plan, as_=OWNER, after=after)
+
+    def create_chosen(
+        self,
+        chosen: Chosen,
+        script: list[dict[str, Any]],
+        plan: Plan = CALM,
+        *,
+        entry: ToolEntry = TOOLS[0],
+        repeat: bool = False,
+    ) -> None:
+        """`tools/call` of a handshake client; `repeat` the one that it made with this id before."""
+        earlier = self._asked_for.get(chosen) if repeat else None
+        made = earlier or self._new_call(script, entry, frozenset({Kind.FORM}), "")
+        self._asked_for[chosen] = made
+        task_id = self.ids.derive(chosen.kind, chosen.who, chosen.id)
+        self.chosen[task_id] = chosen
+        self._numbers += 1
+        about = {CLIENT_TASK_ID: chosen.id, REQUEST_ID: str(self._numbers)}
+        call = replace(
+            self._call("tools/call", chosen.who, {}, made["can"]),
+            task_id=task_id,
+            client_context=about if chosen.kind == "client" else {},
+        )
+
+        def after(actor: Actor) -> None:
+            if actor.error is not None:
+                return
+            told = self.acknowledged.get(task_id)
+            first = told is None or chosen.kind == "request"
+            self.require(first, f"{task_id} was created twice")
+            row = dynamodb.item(TABLE, task_id)
+            if row is not None and task_of(row).input is not None:
+                of = self._arguments_of(task_id, str(task_of(row).input))["call"]
+                same = of == made["arguments"]["call"]
+                self.require(same, f"call {made['arguments']['call']} got the task of call {of}")
+            self._acknowledge(actor.result, None)
+
+        name = f"create by {chosen.who} as {chosen.kind} {chosen.id}"
+        self.run(name, self._creating(call, made), plan, as_=chosen.who, after=after)
+
+    def _new_call(
+        self, script: list[dict[str, Any]], entry: ToolEntry, can: frozenset[Kind], data: str
+    ) -> dict[str, Any]:
+        self._numbers += 1
+        arguments = {"script": script, "call": self._numbers, "data": data}
+        self._called[self._numbers] = arguments
+        return {"arguments": arguments, "entry": entry, "can": can}
+
+    def _creating(self, call: Call, made: dict[str, Any]) -> Callable[[], Task]:
+        def work() -> Task:
+            given = {"schema": 2, "arguments": made["arguments"], "answers": {}, "client_can": []}
+            return self.creation.create(call, made["entry"], made["arguments"], given)
+
+        return work
+
+    def delete(self, who: str, chosen: Chosen, plan: Plan = CALM) -> None:
+        """`tasks/delete` of SEP-1686."""
+        task_id = self.ids.derive(chosen.kind, who, chosen.id)
+
+        def after(actor: Actor) -> None:
+            row = dynamodb.item(TABLE, task_id)
+            if actor.error is None and row is not None:
+                gone = task_of(row).expired(self.ms + SKEW_MS)
+                self.require(gone, f"{task_id} was deleted, and is there")
+
+        self._method("tasks/delete", who, {"taskId": chosen.id}, plan, after)
 
     def get(self, who: str, task_id: str, plan: Plan = CALM) -> Any:
         """`tasks/get`."""
@@ -385,7 +471,7 @@ class World:
         for key in keys:
             self._numbers += 1
             answers[key] = {"action": "accept", "content": {"n": self._numbers}}
-            if who == OWNER:
+            if who == self.owner(task_id):
                 self._sent[key].append(answers[key])
 
         def after(actor: Actor) -> None:
@@ -428,7 +514,7 @@ class World:
 
     def _known(self, actor: Actor, who: str, task_id: str) -> bool:
         """Whether the actor was told of the task; a stranger never is."""
-        if who != OWNER:
+        if who != self.owner(task_id):
             refused = (
                 isinstance(actor.error, ProtocolError) and actor.error.message == TASK_NOT_FOUND
             )
@@ -440,6 +526,10 @@ class World:
             there = told is None or self.ms + actor.plan.skew_ms >= told.expires_at
             self.require(there, f"{task_id} is lost")
         return actor.error is None
+
+    def owner(self, task_id: str) -> str:
+        """Whose task it is."""
+        return self._owners.get(task_id, OWNER)
 
     def _acknowledge(self, task: Task, key: str | None) -> None:
         for other in self.acknowledged.values() if key else ():
@@ -509,8 +599,12 @@ class World:
         """DynamoDB's time to live: a row that is over goes, long after its time."""
         for row in dynamodb.items(TABLE):
             if int(row["expiresAt"]["N"]) * 1000 < self.ms and "reconcileAt" not in row:
-                self.deleted.add(row["taskId"]["S"])
-                dynamodb.remove(TABLE, row["taskId"]["S"])
+                task_id = row["taskId"]["S"]
+                self.deleted.add(task_id)
+                dynamodb.remove(TABLE, task_id)
+                if task_id in self.chosen:  # it may be used again
+                    self.acknowledged.pop(task_id, None)
+                    self._ends.pop(task_id, None)
 
     # what must hold of every call to AWS
 
@@ -544,10 +638,17 @@ class World:
         old = None if before is None else task_of(before)
         if old is None:
             require(new.revision == 1, f"its first revision is {new.revision}")
+            self._owners[task_id] = new.principal
             return
         assert before is not None
         if old.status.terminal:
-            kept = [{n: v for n, v in row.items() if n not in DUE} for row in (before, after)]
+            may_change = DUE
+            if self.stage.actor and self.stage.actor.name.startswith("tasks/delete"):
+                may_change += DELETED
+                self._forget(task_id, new.expires_at)
+            kept = [
+                {n: v for n, v in row.items() if n not in may_change} for row in (before, after)
+            ]
             require(kept[0] == kept[1], f"it was over: {kept[0]} became {kept[1]}")
             return
         require(new.created_at == old.created_at, "created at another time")
@@ -559,6 +660,16 @@ class World:
         self._check_asks(old, new, require)
         if new.status.terminal:
             self._check_end(old, new, require)
+
+    def _forget(self, task_id: str, expires_at: int) -> None:
+        """A client has deleted its task."""
+        if (told := self.acknowledged.get(task_id)) is not None:
+            told.expires_at = min(told.expires_at, expires_at)
+
+    def _executions_of(self, task: Task) -> list[Execution]:
+        """The executions of a task, without those of an earlier one with its id."""
+        found = self.step_functions.of(task.task_id)
+        return [e for e in found if e.started_at > task.created_at - HOUR]
 
     def _check_index(self, task: Task, row: Item, require: Callable[[bool, str], None]) -> None:
         due = [name in row for name in DUE]
@@ -594,7 +705,7 @@ class World:
 
     def _check_end(self, old: Task, new: Task, require: Callable[[bool, str], None]) -> None:
         if new.status is Status.COMPLETED:
-            ended = [e for e in self.step_functions.of(new.task_id) if not e.running]
+            ended = [e for e in self._executions_of(new) if not e.running]
             require(bool(ended), "completed, though its execution did not end")
             error = ended[0].error
             require(error in ("", "ToolError"), f"completed, though it ended with {error}")
@@ -606,7 +717,7 @@ class World:
             require(self._failed_with_reason(new), f"failed for no reason: {new.error}")
 
     def _failed_with_reason(self, task: Task) -> bool:
-        executions, error = self.step_functions.of(task.task_id), task.error or {}
+        executions, error = self._executions_of(task), task.error or {}
         if task.status_message == EXPIRED:
             return task.expires_at <= self.ms
         if error.get("code") == ErrorCode.MISSING_REQUIRED_CLIENT_CAPABILITY:
@@ -615,6 +726,8 @@ class World:
             return self.stage.refused
         if task.status_message == EXECUTION_NOT_FOUND:
             return self.step_functions.find(task.state_machine_arn, task.task_id) is None
+        if task.status_message in (ID_USED_BEFORE, IdUsedBefore().message):
+            return executions != self.step_functions.of(task.task_id)
         return any(e.status not in ("RUNNING", "SUCCEEDED") for e in executions)
 
     def _states(self, operation: str, arguments: dict[str, Any], real: Any) -> Any:
@@ -632,12 +745,13 @@ class World:
     def _check_once(self, executions: list[Execution]) -> None:
         """A task has one execution, and a call one task; a key is free when its task expired."""
         execution = executions[-1]
-        if len(executions) > 1:
+        if len(executions) > 1 and execution.name not in self.chosen:
             raise Violation(f"{execution.name} has {len(executions)} executions")
         for other in self.step_functions.executions:
             same = other.arguments["call"] == execution.arguments["call"]
             row = dynamodb.item(TABLE, other.name)
             live = row is not None and not task_of(row).expired(self.ms)
+            live = live and row is not None and other in self._executions_of(task_of(row))
             if same and live and other is not execution:
                 raise Violation(f"{other.name} and {execution.name} are tasks of one call")
 
@@ -721,7 +835,8 @@ class World:
                     asks = task is not None and task.outstanding and not task.expired(self.ms)
                     if task is None or not asks or not answering:
                         break
-                    self.update(OWNER, execution.name, list(task.outstanding))
+                    owner = self.owner(execution.name)
+                    self.update(owner, execution.name, list(task.outstanding))
 
     def check_settled(self) -> None:
         """What holds once nothing fails any more, and the sweeper had its time."""
@@ -745,14 +860,16 @@ class World:
         for invocation in self.stale:
             self.invoke(invocation)
         for task_id, keys in self.questions.items():
-            self.update(OWNER, task_id, keys)
-            self.get(OWNER, task_id)
+            self.update(self.owner(task_id), task_id, keys)
+            self.get(self.owner(task_id), task_id)
         self.advance(4 * MINUTE)
         self.sweep()
         self.check_settled()
 
 
 DUE: Final = ("reconcileAt", "reconcileShard")
+DELETED: Final = ("ttlMs", "expiresAtMs", "expiresAt", "input", "result", "error")
+"""What `tasks/delete` changes of a task that is over."""
 
 _current: list[World] = []
 

@@ -121,7 +121,10 @@ def test_a_create_that_is_repeated_resets_nothing(rows: TaskTable) -> None:
     assert raw_rows() == before
 
 
-@pytest.mark.parametrize("other", [{"created_at": NOW + 1}, {"input": '{"upto":4}'}])
+@pytest.mark.parametrize(
+    "other",
+    [{"created_at": NOW + 1}, {"input": '{"upto":4}'}, {"client_context": {"requestId": "2"}}],
+)
 def test_an_id_that_is_anothers_is_not_taken(rows: TaskTable, other: dict[str, Any]) -> None:
     rows.create(a_task())
     before = raw_rows()

@@ -31,14 +31,14 @@ from ...protocol.errors import (
     invalid_params,
 )
 from ...registry.catalogue import ToolEntry
-from ...tasks.errors import UnknownTask
+from ...tasks.errors import Conflict, UnknownTask
 from ...tasks.ids import new_task_id
 from ...tasks.quotas import CallerQuotas
 from ...tasks.rate_limit import RateLimit
 from ...tasks.reconcile_schedule import SILENCE_MARGIN_MS
 from ...tasks.state import Status
 from ...tasks.task import Task, now_ms
-from ...tasks.task_table import TaskTable
+from ...tasks.task_table import TaskTable, is_same_creation
 from ...workflows.executions import Executions, StartFailed
 from ...workflows.finish import fail_task
 from ..call import Call
@@ -160,12 +160,14 @@ class TaskCreation:
             # An attempt that got no answer may have written the row. Such a task runs sooner or
             # later, so its client has to know it.
             try:
-                self.task_table.get(task.task_id, now_ms(), task.principal)
+                found = self.task_table.get(task.task_id, now_ms(), task.principal)
             except UnknownTask:
                 # A write that got no answer may still arrive.
                 raise WriteOutcomeUnknown() if outcome_unknown(error) else _not_written() from None
             except Exception:
                 raise WriteOutcomeUnknown from None
+            if not is_same_creation(found, task):
+                raise Conflict(found) from None
 
     def _start(self, task: Task) -> bool:
         """Start the execution, or leave it to the sweeper; whether its name was used before.

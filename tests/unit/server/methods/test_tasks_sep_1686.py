@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from mcp_tasks.tasks.questions import FormQuestion, open_ask
-from tests.unit.support.aws import TABLE, real
+from tests.unit.support.aws import TABLE, real, refusing
 from tests.unit.support.in_session import Reply, SessionClient, time_of
 from tests.unit.support.listening import Time
 from tests.unit.support.stack import Stack
@@ -143,6 +143,24 @@ def test_an_id_is_used_once_though_its_row_is_deleted(
     assert again.code == INVALID_PARAMS
     assert f"Task ID already exists: {ID}" in str(again.response)
     assert about(client, "tasks/get").result["status"] == "failed"
+
+
+def test_a_write_that_failed_does_not_take_another_calls_task_for_its_own(
+    stack: Stack, time: Time, client: SessionClient
+) -> None:
+    """Two calls with one id at the same time; DynamoDB throttles the second one's write."""
+    throttled = refusing("dynamodb", "ProvisionedThroughputExceededException")
+
+    def put_item(**arguments: Any) -> Any:
+        del stack.calls.instead["put_item"]
+        assert "result" in call(client, request_id=1).response
+        return throttled()
+
+    time.meanwhile = [completes(stack, time)]
+    stack.calls.instead["put_item"] = put_item
+    second = call(client, request_id=2)
+    assert f"Task ID already exists: {ID}" in str(second.response)
+    assert len(stack.rows) == 1
 
 
 def test_an_id_is_its_callers_own(stack: Stack, time: Time) -> None:
