@@ -164,6 +164,8 @@ class TaskCore(RuleBasedStateMachine):
         possible += [self.create_chosen] * (2 if world.chosen else 1)
         if world.chosen:
             possible += [self.delete]
+        if world.acknowledged:
+            possible += [self.follow] * 2
         if world.questions:
             possible += [self.update] * 4
         if self._stirring():
@@ -243,6 +245,15 @@ class TaskCore(RuleBasedStateMachine):
         keys = self.world.questions[task_id]
         some = self.draw(st.sampled_from((0, 0, 1, 2)))
         self.world.update(self.draw(someone), task_id, keys[-some:], self._plan())
+
+    def follow(self) -> None:
+        """A client that waits on its call's event stream resumes it, or begins to wait."""
+        world = self.world
+        waiting = [w for w in world.waiters if w.response is None and not w.connected]
+        if not waiting or not self.draw(st.integers(0, 3)):
+            waiting.append(world.wait_for(self._pick(sorted(world.acknowledged))))
+        streamed, lost = self.draw(st.booleans()), self.draw(st.sampled_from((0, 0, 0, 1, 2, 99)))
+        world.follow(self._pick(waiting), self._plan(), streamed=streamed, lost=lost)
 
     def cancel(self) -> None:
         """A task is cancelled; and perhaps the sweeper is just coming."""

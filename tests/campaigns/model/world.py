@@ -20,15 +20,18 @@ from botocore.exceptions import ClientError
 from hypothesis import note
 
 from mcp_tasks.limits import Limits
+from mcp_tasks.notifications.clock import Clock
 from mcp_tasks.payloads.pointer import payload_prefix
 from mcp_tasks.payloads.s3_store import PayloadStore
 from mcp_tasks.protocol.errors import ErrorCode, ProtocolError, Unavailable
 from mcp_tasks.registry.catalogue import Catalogue, ToolEntry
 from mcp_tasks.registry.context import TaskCancelled
-from mcp_tasks.server.call import Call
+from mcp_tasks.server.call import Call, Complete, Outcome
+from mcp_tasks.server.methods.call_quota import CallQuota
 from mcp_tasks.server.methods.idempotent_creation import IdempotentCreation
 from mcp_tasks.server.methods.poll_rate_limit import PollRateLimit
 from mcp_tasks.server.methods.result_links import ResultLinks
+from mcp_tasks.server.methods.stream_connection import MAX_ERROR_RESPONSES
 from mcp_tasks.server.methods.task_creation import IdUsedBefore, TaskCreation, WriteOutcomeUnknown
 from mcp_tasks.server.methods.task_operations import TaskOperations
 from mcp_tasks.server.methods.task_wire_format import detailed_task
@@ -36,6 +39,7 @@ from mcp_tasks.server.methods.tasks import TaskMethods
 from mcp_tasks.server.methods.tasks_sep_1686 import CLIENT_TASK_ID, REQUEST_ID, TasksSep1686
 from mcp_tasks.server.scopes import ScopeCheck
 from mcp_tasks.server.sealed import DerivedIds
+from mcp_tasks.server.stream_position import LIFETIME_MS, UnknownEventId
 from mcp_tasks.server.task_access import TASK_NOT_FOUND, TaskAccess
 from mcp_tasks.tasks.idempotency import IdempotencyKeys
 from mcp_tasks.tasks.questions import Kind
@@ -72,6 +76,13 @@ from tests.campaigns.model.actors import (
 )
 from tests.campaigns.model.dynamodb import Item
 from tests.campaigns.model.step_functions import Execution, Invocation, StepFunctions, Token, Waits
+from tests.campaigns.model.streams import (
+    CONNECTION_MS,
+    Connection,
+    Streams,
+    Waiter,
+    received,
+)
 from tests.unit.support.aws import ACCOUNT, PAYLOADS, REGION, TABLE
 from tests.unit.support.aws import CALLERS as CALLERS_TABLE
 
@@ -233,6 +244,10 @@ class World:
         self.methods = clients.beside(
             {**TaskMethods(operations, links, unlimited).table(), "tasks/result": clients.result}
         )
+        clock = Clock(self.clock_ms, self._wait)
+        self._links = ResultLinks(self._whole)
+        self.streams = Streams(operations, links, CallQuota(CallerQuotas(callers, ""), 0), clock)
+        self.waiters: list[Waiter] = []
         self._started: dict[Actor, int] = {}
         self._after: dict[Actor, Callable[[Actor], None]] = {}
         self._as: dict[Actor, str] = {}
@@ -527,6 +542,76 @@ class World:
             self.require(there, f"{task_id} is lost")
         return actor.error is None
 
+    def wait_for(self, task_id: str) -> Waiter:
+        """A client begins to wait on its call's event stream."""
+        self.waiters.append(self.streams.wait(self.owner(task_id), task_id, f"{self.ms}"))
+        self.waiters[-1].heard_at = self.ms
+        return self.waiters[-1]
+
+    def follow(
+        self, waiter: Waiter, plan: Plan = CALM, *, streamed: bool = False, lost: int = 0
+    ) -> None:
+        """The client resumes the stream, and does not get the last `lost` messages."""
+        refused = self.streams.is_refused(waiter, self.ms)
+        self.require(refused, "somebody else may resume the stream")
+        connection, revision = Connection(), self._revision(waiter.task_id)
+        waiter.connected = True
+
+        def after(actor: Actor) -> None:
+            waiter.connected = False
+            if isinstance(actor.error, UnknownEventId):
+                expired = self.ms >= waiter.heard_at + LIFETIME_MS - 2 * SKEW_MS
+                self.require(expired, "an event id was not known")
+                waiter.response = actor.error
+                return
+            died = actor.error is not None
+            got = 0 if died and not streamed else len(connection.events) + (not died) - lost
+            if got > 0:
+                waiter.heard_at = self.ms
+            received(waiter, connection, got, self.require)
+            if waiter.response is not None:
+                self._check_response(waiter, waiter.response)
+            elif not (lost or actor.hit) and revision == self._revision(waiter.task_id):
+                self._check_asked(waiter)
+
+        self.run(
+            f"follow {waiter.task_id} by {waiter.who}",
+            lambda: self.streams.connect(waiter, connection, streamed=streamed),
+            plan,
+            as_=waiter.who,
+            after=after,
+        )
+
+    def _revision(self, task_id: str) -> int | None:
+        row = dynamodb.item(TABLE, task_id)
+        return None if row is None else task_of(row).revision
+
+    def _check_response(self, waiter: Waiter, response: Outcome | ProtocolError) -> None:
+        """The response is the task's end."""
+        row = dynamodb.item(TABLE, waiter.task_id)
+        task = None if row is None else task_of(row)
+        if task is None or task.expired(self.ms + SKEW_MS):
+            return
+        if waiter.errors_lost >= MAX_ERROR_RESPONSES:
+            return  # an error is sent so often, and no more
+        status, end = task.status, f"{waiter.task_id} has ended as {task.status}"
+        if isinstance(response, Complete):
+            result = self._links.with_result(task, self.ms).result
+            same = status is Status.COMPLETED and response.result == result
+            self.require(same, f"{end}, and the response is {response.result}")
+        else:
+            error = task.error or {"message": "The task was cancelled"}
+            message = getattr(response, "message", "")
+            same = status in (Status.FAILED, Status.CANCELLED) and message == error["message"]
+            self.require(same, f"{end}, and the response is {message}")
+
+    def _check_asked(self, waiter: Waiter) -> None:
+        row = dynamodb.item(TABLE, waiter.task_id)
+        if row is not None and not task_of(row).expired(self.ms - SKEW_MS):
+            questions = {f"{waiter.task_id}.{key}" for key in task_of(row).outstanding}
+            missing = questions - waiter.asked
+            self.require(not missing, f"the stream paused without the questions {missing}")
+
     def owner(self, task_id: str) -> str:
         """Whose task it is."""
         return self._owners.get(task_id, OWNER)
@@ -642,7 +727,7 @@ class World:
             return
         assert before is not None
         if old.status.terminal:
-            may_change = DUE
+            may_change: tuple[str, ...] = DUE
             if self.stage.actor and self.stage.actor.name.startswith("tasks/delete"):
                 may_change += DELETED
                 self._forget(task_id, new.expires_at)
@@ -758,7 +843,7 @@ class World:
     def _check_claim(self, arguments: dict[str, Any]) -> None:
         """Of those who find a task due, one looks at it."""
         actor = self.stage.actor
-        if actor is None or not actor.name.startswith(("sweep", "tasks/get")):
+        if actor is None or not actor.name.startswith(("sweep", "tasks/get", "follow")):
             return
         token = self.step_functions.tokens.get(arguments.get("taskToken", ""))
         arn = arguments.get("executionArn") or arguments.get("name") or ""
@@ -793,6 +878,11 @@ class World:
             self.advance(max(MINUTE, self.due_in_ms()))
             self.sweep()
         self.check_settled()
+        for waiter in self.waiters:
+            for _ in range(3):
+                if waiter.response is None:
+                    self.follow(waiter)
+            self.require(waiter.response is not None, f"no response for {waiter.task_id}")
         for task_id in in_time if answering else ():
             row = dynamodb.item(TABLE, task_id)
             expired = row is not None and task_of(row).status_message == EXPIRED
@@ -890,6 +980,8 @@ def patched() -> Iterator[None]:
         patch.setattr("concurrent.futures.ThreadPoolExecutor", Inline)
         patch.setattr("mcp_tasks.server.methods.execution_input.MAX_INLINE_INPUT_BYTES", ROOM)
         patch.setattr("mcp_tasks.workflows.finish.MAX_ROW_RESULT_BYTES", ROOM)
+        patch.setattr("mcp_tasks.server.methods.task_stream.BUFFERED_MS", CONNECTION_MS)
+        patch.setattr("mcp_tasks.server.methods.stream_connection.BUFFERED_MS", CONNECTION_MS)
         yield
 
 
