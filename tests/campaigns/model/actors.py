@@ -68,6 +68,8 @@ CALLERS: Final = "callers"
 STATES: Final = "states"
 OBJECTS: Final = "objects"
 CLOCK: Final = "clock"
+SESSIONS: Final = "sessions"
+TOOL: Final = "tool"
 
 CALM: Final = Plan()
 
@@ -79,6 +81,7 @@ _THROTTLES: Final = {
     CALLERS: "ProvisionedThroughputExceededException",
     STATES: "ThrottlingException",
     OBJECTS: "SlowDown",
+    SESSIONS: "ProvisionedThroughputExceededException",
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -17,7 +17,7 @@ from moto.dynamodb.exceptions import DynamodbException
 from moto.dynamodb.models import dynamodb_backends
 from moto.dynamodb.responses import DynamoHandler
 
-from tests.unit.support.aws import ACCOUNT, REGION, create_callers, create_table
+from tests.unit.support.aws import ACCOUNT, REGION, create_callers, create_sessions, create_table
 
 Item = dict[str, Any]
 
@@ -56,9 +56,9 @@ def _update(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def create_tables() -> None:
-    """The tables of tasks and of callers, empty, and without the stream that nobody reads."""
+    """The tables of tasks, callers and sessions, empty, and without a stream: nobody reads it."""
     dynamodb_backends.reset()
-    for name in (create_table(), create_callers()):
+    for name in (create_table(), create_callers(), create_sessions()):
         _table(name).stream_shard = None
 
 
@@ -68,14 +68,16 @@ def empty(name: str) -> None:
 
 
 def item(table: str, key: str) -> Item | None:
-    """An item by its partition key, as it is stored; None when there is none."""
+    """The only item with a partition key, as it is stored; None when there is none."""
     found = _table(table).items.get(_hashed(key))
+    if isinstance(found, Mapping):  # by sort key; there is one
+        (found,) = found.values() or (None,)
     return None if found is None else _plain(found)
 
 
 def items(table: str) -> list[Item]:
     """All items of a table."""
-    return [_plain(found) for found in _table(table).items.values()]
+    return [_plain(found) for found in _table(table).all_items()]
 
 
 def remove(table: str, key: str) -> None:

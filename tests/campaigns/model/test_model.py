@@ -17,7 +17,6 @@ from typing import Any, Final, TypeVar
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
@@ -30,13 +29,11 @@ from mcp_tasks.tasks.questions import Kind
 from tests.campaigns.model import dynamodb
 from tests.campaigns.model.actors import CALLERS, CLOCK, OBJECTS, STATES, TASKS, Fault, Plan, Point
 from tests.campaigns.model.figures import figures
+from tests.campaigns.model.history import BACKEND, DAY, MINUTE, START
 from tests.campaigns.model.step_functions import Execution
 from tests.campaigns.model.world import (
-    DAY,
-    MINUTE,
     OWNER,
     SKEW_MS,
-    START,
     STRANGER,
     TOOLS,
     Chosen,
@@ -349,12 +346,6 @@ def aws() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-# Hypothesis draws as ever, and does nothing besides. It would begin small, and make five of six
-# runs by copying parts of another to other places in it, which are hardly ever a new history
-# (Hypothesis documentation, "Alternative backends for Hypothesis").
-AVAILABLE_PROVIDERS["as drawn"] = "hypothesis.internal.conjecture.providers.HypothesisProvider"
-
-
 def test_every_task_ends_once_and_nothing_is_lost() -> None:
     run_state_machine_as_test(
         TaskCore,
@@ -362,7 +353,7 @@ def test_every_task_ends_once_and_nothing_is_lost() -> None:
             max_examples=RUNS,
             stateful_step_count=STEPS,
             derandomize="MODEL_RUNS" not in os.environ,
-            backend="as drawn",
+            backend=BACKEND,
             database=None,
             deadline=None,
             phases=(Phase.generate, Phase.shrink),

@@ -9,15 +9,10 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from io import BytesIO
-from types import SimpleNamespace
 from typing import Any, Final, Literal, cast
-
-import pytest
-from botocore.exceptions import ClientError
-from hypothesis import note
 
 from mcp_tasks.limits import Limits
 from mcp_tasks.notifications.clock import Clock
@@ -64,17 +59,23 @@ from tests.campaigns.model import dynamodb
 from tests.campaigns.model.actors import (
     CALLERS,
     CALM,
-    CLOCK,
-    LATE_MS,
     OBJECTS,
     STATES,
     TASKS,
     Actor,
     Plan,
-    Stage,
     Violation,
 )
 from tests.campaigns.model.dynamodb import Item
+from tests.campaigns.model.history import (
+    DAY,
+    HOUR,
+    MINUTE,
+    History,
+    begin,
+    clock_of_histories,
+    current,
+)
 from tests.campaigns.model.step_functions import Execution, Invocation, StepFunctions, Token, Waits
 from tests.campaigns.model.streams import (
     CONNECTION_MS,
@@ -86,12 +87,6 @@ from tests.campaigns.model.streams import (
 from tests.unit.support.aws import ACCOUNT, PAYLOADS, REGION, TABLE
 from tests.unit.support.aws import CALLERS as CALLERS_TABLE
 
-START: Final = 1_700_000_000_000
-MINUTE: Final = 60_000
-HOUR: Final = 60 * MINUTE
-DAY: Final = 24 * HOUR
-MOST_MS: Final = 60_000
-"""How long a function may take at most, from its first call to its last."""
 SKEW_MS: Final = 30_000
 """How much a clock may be ahead or behind."""
 ROOM: Final = 2_000
@@ -185,23 +180,18 @@ class Chosen:
     id: str
 
 
-@dataclass
-class World:
+class World(History):
     """All there is in one run."""
 
-    statistics: Counter[str]
-    ms: int = START
-    acknowledged: dict[str, Acknowledged] = field(default_factory=dict)
-    suspended: list[Actor] = field(default_factory=list)
-    stale: list[Invocation] = field(default_factory=list)
-    """Functions that may be invoked once more, by a late second delivery."""
-    deleted: set[str] = field(default_factory=set)
-    """Tasks whose rows DynamoDB has removed, long after their time."""
-
-    def __post_init__(self) -> None:
+    def __init__(self, statistics: Counter[str]) -> None:
+        super().__init__(statistics)
+        self.acknowledged: dict[str, Acknowledged] = {}
+        self.stale: list[Invocation] = []
+        """Functions that may be invoked once more, by a late second delivery."""
+        self.deleted: set[str] = set()
+        """Tasks whose rows DynamoDB has removed, long after their time."""
         dynamodb.empty(TABLE)
         dynamodb.empty(CALLERS_TABLE)
-        self.stage = Stage(self.statistics)
         self.step_functions = StepFunctions(lambda: self.ms, self._arguments_of)
         bucket = Bucket()
         self._whole = PayloadStore(lambda: cast(Any, bucket), PAYLOADS)
@@ -229,7 +219,7 @@ class World:
             "c1",
         )
         keys = IdempotencyKeys(callers, CALLERS_TABLE)
-        self.creation = IdempotentCreation(creation, keys, self._wait)
+        self.creation = IdempotentCreation(creation, keys, self.wait)
         operations = TaskOperations(
             TaskAccess(self.rows, self.catalogue, ScopeCheck()),
             self.rows,
@@ -244,13 +234,10 @@ class World:
         self.methods = clients.beside(
             {**TaskMethods(operations, links, unlimited).table(), "tasks/result": clients.result}
         )
-        clock = Clock(self.clock_ms, self._wait)
+        clock = Clock(self.clock_ms, self.wait)
         self._links = ResultLinks(self._whole)
         self.streams = Streams(operations, links, CallQuota(CallerQuotas(callers, ""), 0), clock)
         self.waiters: list[Waiter] = []
-        self._started: dict[Actor, int] = {}
-        self._after: dict[Actor, Callable[[Actor], None]] = {}
-        self._as: dict[Actor, str] = {}
         self._made: dict[Actor, str] = {}
         self._claimed: set[tuple[Actor | None, str]] = set()
         self._ids = 0
@@ -269,11 +256,6 @@ class World:
 
     # what the code under test finds in the place of the real thing
 
-    def clock_ms(self) -> int:
-        """The time, as the actor of the moment has it."""
-        actor = self.stage.actor
-        return self.ms + (actor.plan.skew_ms if actor else 0)
-
     def new_task_id(self, cell: str) -> str:
         """Ids in the order of the creations."""
         self._ids += 1
@@ -281,10 +263,6 @@ class World:
         if self.stage.actor is not None:
             self._made[self.stage.actor] = task_id
         return task_id
-
-    def _wait(self, seconds: float) -> None:
-        self.stage.call(CLOCK, "wait", lambda: None)
-        self.ms += round(seconds * 1000)
 
     def _arguments_of(self, task_id: str, execution_input: str) -> dict[str, Any]:
         """The arguments of an execution, as its worker makes them whole."""
@@ -297,72 +275,6 @@ class World:
         if arguments != self._called[arguments["call"]]:
             raise Violation(f"the arguments of {task_id} are not those of its call")
         return arguments
-
-    # actors
-
-    def run(
-        self,
-        name: str,
-        work: Callable[[], Any],
-        plan: Plan = CALM,
-        *,
-        as_: str = "",
-        after: Callable[[Actor], None] = lambda actor: None,
-    ) -> Any:
-        """Let an actor begin; it may pause. Returns its result, if it has one already."""
-        actor = Actor(self.stage, name, work, plan)
-        note(f"{name}, {plan}")
-        self._started[actor], self._after[actor], self._as[actor] = self.ms, after, as_
-        self.statistics[f"runs of {name.partition(' ')[0]}"] += 1
-        self.go_on(actor)
-        return actor.result
-
-    def go_on(self, actor: Actor, *, finish: bool = False, killed: bool = False) -> None:
-        """Let an actor go on until it is done, or pauses."""
-        if finish:
-            actor.finish(killed)
-        else:
-            actor.go_on()
-        self._check()
-        if actor in self.suspended:
-            self.suspended.remove(actor)
-        if not actor.done:
-            self.suspended.append(actor)
-            return
-        error = actor.error
-        if isinstance(error, Exception) and not actor.hit:
-            expected = isinstance(error, ProtocolError)
-            self.require(expected, f"{actor.name} raised {error!r}, and nothing had failed")
-        after = self._after.pop(actor)
-        after(actor)
-
-    def advance(self, ms: int, killed: bool = False) -> None:
-        """Let time pass. Nobody is interrupted for longer than functions may take."""
-        note(f"{ms} ms pass")
-        for actor in list(self.suspended):
-            if self.ms + ms > self._started[actor] + MOST_MS:
-                self.go_on(actor, finish=True, killed=killed)
-        if ms >= LATE_MS:
-            self.arrive()
-        self.ms += ms
-
-    def arrive(self) -> None:
-        """What was on its way takes effect."""
-        late, self.stage.late = self.stage.late, []
-        for effect in late:
-            with suppress(ClientError):
-                self.stage.call(STATES, "late", effect)
-        self._check()
-
-    def require(self, holds: bool, message: str) -> None:
-        if not holds:
-            self.stage.violation = self.stage.violation or Violation(message)
-            self._check()
-
-    def _check(self) -> None:
-        if self.stage.violation is not None:
-            self.statistics.setdefault("runs to the first failure", self.statistics["runs"])
-            raise AssertionError(str(self.stage.violation)) from None
 
     # clients
 
@@ -961,18 +873,14 @@ DUE: Final = ("reconcileAt", "reconcileShard")
 DELETED: Final = ("ttlMs", "expiresAtMs", "expiresAt", "input", "result", "error")
 """What `tasks/delete` changes of a task that is over."""
 
-_current: list[World] = []
-
 
 @contextmanager
 def patched() -> Iterator[None]:
     """Time is a world's, pools have no threads of their own, and little is large."""
-    with pytest.MonkeyPatch.context() as patch:
-        clock = SimpleNamespace(time_ns=lambda: _current[-1].clock_ms() * 1_000_000)
-        patch.setattr("mcp_tasks.tasks.task.time", clock)
+    with clock_of_histories() as patch:
         patch.setattr(
             "mcp_tasks.server.methods.task_creation.new_task_id",
-            lambda cell: _current[-1].new_task_id(cell),
+            lambda cell: cast(World, current()).new_task_id(cell),
         )
         patch.setattr("mcp_tasks.tasks.reconcile_schedule.SHARDS", 1)
         patch.setattr("mcp_tasks.workflows.sweep.SHARDS", 1)
@@ -987,8 +895,9 @@ def patched() -> Iterator[None]:
 
 def new_world(statistics: Counter[str]) -> World:
     """An empty world, whose clock is the one that counts from now on."""
-    _current[:] = [World(statistics)]
-    return _current[-1]
+    world = World(statistics)
+    begin(world)
+    return world
 
 
 def running(world: World) -> list[Execution]:

@@ -38,16 +38,15 @@ from ...tasks.forms import InvalidAnswer
 from ...tasks.questions import Question, check_size
 from ..call import (
     Call,
-    Complete,
     InputNeeded,
     Outcome,
     RequestIdReused,
     StreamPaused,
-    TaskCreated,
 )
 from ..sealed import DerivedIds
 from ..stream_position import EventIds, StreamPosition
 from .call_quota import GRACE_MS, MAX_CALL_MS, CallQuota
+from .kept_response import internal_error, kept_error, kept_response, outcome_of
 from .stream_connection import StreamConnection, WriteRequest
 from .task_operations import TaskOperations
 
@@ -104,6 +103,8 @@ class CallStream:
             except CallExists:
                 # The client has lost the stream, and sends the request again.
                 same, waiting = waiting.fingerprint, self._read(call, call_id)
+                if waiting.response is not None:  # it was released, and was counted again here
+                    self.call_quota.release(call.principal, call_id)
                 if waiting.fingerprint != same:
                     raise RequestIdReused from None
             except CallTooLarge:
@@ -164,7 +165,7 @@ class CallStream:
     def cancel(self, call: Call, request_id: RequestId) -> None:
         """End a call that its client has cancelled, if there is one that waits."""
         call_id = self._call_id(call, request_id)
-        if self.table.cancel(call_id, _internal_error(CANCELLED), self.clock.now_ms()):
+        if self.table.cancel(call_id, internal_error(CANCELLED), self.clock.now_ms()):
             self.call_quota.release(call.principal, call_id)
 
     def _follow(self, connection: StreamConnection, waiting: WaitingCall, run: RunCall) -> Outcome:
@@ -212,20 +213,27 @@ class CallStream:
         try:
             outcome = run(replace(call, input_responses=waiting.answers, is_counted=True))
             if isinstance(outcome, InputNeeded):
-                self._ask_again(waiting, claim, outcome)
-                return outcome
-            response = _kept(outcome)
+                return outcome if self._ask_again(waiting, claim, outcome) else None
+            response = kept_response(outcome)
         except Exception as error:
-            response = _error(_as_protocol_error(error))
+            response = kept_error(error)
         if self._finish(call, waiting, claim, response):
             return self._outcome(call, response)
         return None
 
-    def _ask_again(self, waiting: WaitingCall, claim: str, needed: InputNeeded) -> None:
+    def _ask_again(self, waiting: WaitingCall, claim: str, needed: InputNeeded) -> bool:
+        """Replace the call's questions; whether AWS took them. If not, the call is run again when
+        its claim expires."""
         try:
             self.table.ask_again(waiting, claim, needed.questions, self.clock.now_ms())
         except CallTooLarge:
             raise invalid_params("The call's questions are too large") from None
+        except Exception as error:
+            if not is_transient(error):
+                raise
+            logger.error("Questions were not kept", error=error_code(error))
+            return False
+        return True
 
     def _finish(
         self, call: Call, waiting: WaitingCall, claim: str, response: Mapping[str, Any]
@@ -236,7 +244,7 @@ class CallStream:
         try:
             is_first = self.table.finish(waiting, claim, response, now)
         except CallTooLarge:
-            is_first = self.table.finish(waiting, claim, _internal_error(NOT_KEPT), now)
+            is_first = self.table.finish(waiting, claim, internal_error(NOT_KEPT), now)
         except Exception as error:
             if not is_transient(error):
                 raise
@@ -247,15 +255,7 @@ class CallStream:
         return is_first
 
     def _outcome(self, call: Call, response: Mapping[str, Any]) -> Outcome:
-        """What a response stands for. Raises ProtocolError when it is an error."""
-        if "error" in response:
-            error = response["error"]
-            raise ProtocolError(
-                error["code"], error["message"], error.get("data"), status=HTTPStatus.OK
-            )
-        if "taskId" in response:
-            return TaskCreated(self.operations.read(call, response["taskId"]))
-        return Complete(response["result"])
+        return outcome_of(response, lambda task_id: self.operations.read(call, task_id))
 
 
 def is_of_a_call(request_id: object) -> bool:
@@ -271,29 +271,6 @@ def _send_questions(waiting: WaitingCall, connection: StreamConnection) -> bool:
     questions = {f"{PREFIX}.{waiting.id}.{key}": q for key, q in waiting.outstanding.items()}
     connection.ask(questions, replace(connection.position, revision=waiting.round))
     return bool(questions)
-
-
-def _kept(outcome: Outcome) -> dict[str, Any]:
-    if isinstance(outcome, TaskCreated):
-        return {"taskId": outcome.task.task_id}
-    if not isinstance(outcome, Complete):
-        raise TypeError(f"a call does not end with {type(outcome).__name__}")
-    return {"result": outcome.result}
-
-
-def _internal_error(message: str) -> dict[str, Any]:
-    return _error(ProtocolError(ErrorCode.INTERNAL_ERROR, message))
-
-
-def _error(error: ProtocolError) -> dict[str, Any]:
-    return {"error": error.as_error()}
-
-
-def _as_protocol_error(error: Exception) -> ProtocolError:
-    if isinstance(error, ProtocolError):
-        return error
-    logger.error("Request failed with an unexpected error", error=error_code(error))
-    return ProtocolError(ErrorCode.INTERNAL_ERROR, "Internal error")
 
 
 def _owner(call: Call) -> str:

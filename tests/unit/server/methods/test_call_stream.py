@@ -315,6 +315,21 @@ def test_a_claim_expires_with_the_instance_that_has_it(
     assert not table.ask_again(waiting, "dead", waiting.questions, time.now)
 
 
+def test_questions_that_aws_does_not_take_are_asked_when_the_claim_expires(
+    stack: Stack, time: Time, client: SessionClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error would be the response."""
+    reply = client.call("trip", TRIP)
+    (asked,) = questions(reply)
+    answer(client, asked)
+    with monkeypatch.context() as failing:
+        throttled = refusing("dynamodb", "ProvisionedThroughputExceededException")
+        failing.setattr(stack.deployment.call_table, "ask_again", lambda *_: throttled())
+        assert client.resume(reply.last_id).messages == []
+    time.now += MAX_CALL_MS + GRACE_MS
+    assert "How long in Rome?" in str(client.resume(reply.last_id).messages)
+
+
 def test_the_first_response_is_the_only_one(
     stack: Stack, time: Time, client: SessionClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -433,6 +448,19 @@ def test_a_call_counts_in_its_callers_quota_until_it_has_ended(stack: Stack, tim
     assert client.call("trip", TRIP, request_id=3).status == 429
     finish(client, first)
     assert client.call("trip", TRIP, request_id=4).status == 200
+
+
+def test_a_call_that_is_sent_again_after_its_end_is_not_counted_again(
+    stack: Stack, time: Time
+) -> None:
+    stack.environment["LIMITS"] = replace(Limits(), max_open_calls=2).to_json()
+    stack.serve()
+    client = SessionClient(stack)
+    ended = finish(client, client.call("trip", TRIP))
+    assert client.call("trip", TRIP).result == ended.result
+    for request_id in (2, 3):
+        reply = finish(client, client.call("trip", TRIP, request_id=request_id))
+        assert reply.result == ended.result
 
 
 def test_a_stream_survives_that_aws_fails_for_a_moment(
