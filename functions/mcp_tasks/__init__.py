@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         Root,
         ToolError,
     )
-    from .registry.context import TaskContext
+    from .registry.context import AsyncTaskContext, TaskContext
     from .registry.function_tool import tool
     from .registry.prompt import Message, assistant, prompt, user
     from .registry.resource import NotFound, resource
@@ -33,6 +33,7 @@ __all__ = [
     "AskModel",
     "AskRoots",
     "AskUrl",
+    "AsyncTaskContext",
     "Completion",
     "InputDeclined",
     "Message",
@@ -55,6 +56,7 @@ _MODULES = {
     "AskModel": "asking",
     "AskRoots": "asking",
     "AskUrl": "asking",
+    "AsyncTaskContext": "context",
     "Completion": "asking",
     "InputDeclined": "asking",
     "Message": "prompt",

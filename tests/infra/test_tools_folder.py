@@ -177,3 +177,15 @@ def test_a_tool_that_asks_for_all_actions_of_a_service_fails_the_synth(tmp_path:
     assert run.returncode != 0
     assert "AwsSolutions-IAM5[Action::s3:*]" in run.stderr
     assert "AwsSolutions-IAM5[Resource::arn:aws:s3:::texts/*]" not in run.stderr
+
+
+def test_a_folder_without_tools_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="declares no tool, resource or prompt; write one with"):
+        discover(_write(tmp_path / "tools", helpers="def add(a: int) -> int: return a\n"))
+
+
+def test_a_folder_that_python_does_not_import_is_named(tmp_path: Path) -> None:
+    tools = _write(tmp_path / "tools", first=TOOL.format(name="first", permissions=()))
+    _write(tools / "second", tool=TOOL.format(name="second", permissions=()))
+    with pytest.raises(ValueError, match=r"second has no __init__\.py, so its tools are not found"):
+        discover(tools)

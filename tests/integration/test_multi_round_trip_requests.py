@@ -83,6 +83,15 @@ def test_each_repetition_may_reach_another_instance(
     asks(asked.request("tools/call", {**call, **given}).result, "sign")
 
 
+def test_a_coroutine_asks_within_its_request(asked: Client) -> None:
+    call = {"name": "await_choice", "arguments": {}}
+    state = asks(asked.request("tools/call", call).result, "answer")
+    answer = accept(name="Ada", colour="red")
+    given = {"inputResponses": {"answer": answer}, "requestState": state}
+    result = asked.request("tools/call", {**call, **given}).result
+    assert result["structuredContent"]["name"] == "Ada"
+
+
 def test_a_request_state_is_valid_for_its_own_request_only(asked: Client) -> None:
     state = asks(asked.call("survey").result, "who")
     given = {"inputResponses": {"who": accept(name="Ada")}}

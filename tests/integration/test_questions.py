@@ -25,6 +25,13 @@ def test_questions_are_answered_one_by_one_and_in_any_order(client: Client) -> N
     assert client.end(task_id)["result"]["content"][0]["text"] == "True False True"
 
 
+def test_a_coroutine_asks(client: Client) -> None:
+    task_id = client.start("await_choice")
+    key = client.until_asked(task_id, "answer")["answer"]
+    client.update(task_id, {key: accept(name="Ada", colour="red")})
+    assert client.end(task_id)["result"]["structuredContent"]["name"] == "Ada"
+
+
 def test_a_declined_question_reaches_the_tool(client: Client) -> None:
     task_id = client.start("ask_three")
     keys = client.until_asked(task_id, "a", "b")

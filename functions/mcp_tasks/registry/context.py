@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 
@@ -36,13 +37,8 @@ def _discard(*_: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskContext:
-    """What a tool, a prompt or a resource gets for a parameter of this type: its own run.
-
-    Tests make one themselves. In `TaskContext()`, `task_id` is None, reports and log messages are
-    dropped, and `ask` finds no answers. `TaskContext(answers={"answer": {"action": "accept",
-    "content": {...}}})` has the answer to a question.
-    """
+class Context:
+    """What TaskContext and AsyncTaskContext have in common."""
 
     task_id: str | None = None
     """None when the function runs within a request."""
@@ -55,10 +51,16 @@ class TaskContext:
     on_resource_changed: Callable[[str], None] = _discard
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The values of the tool's secrets, by the names that it declares."""
-    used_answers: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
+    used_answers: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
     """The answers that the function has asked for and got so far, by key."""
-    asked: dict[str, Question] = field(default_factory=dict, init=False)
+    asked: dict[str, Question] = field(default_factory=dict, repr=False)
     """The questions that the function has asked so far, by key."""
+
+    def of(self, function: Callable[..., Any]) -> TaskContext | AsyncTaskContext:
+        """The context for a function of the same run: one whose questions are awaited, if the
+        function is `async def`."""
+        kind = AsyncTaskContext if inspect.iscoroutinefunction(function) else TaskContext
+        return kind(**{each.name: getattr(self, each.name) for each in fields(self)})
 
     def report(self, message: str, progress: float | None = None) -> None:
         """Report to the client how far the work is. `progress` is a fraction from 0 to 1.
@@ -99,52 +101,8 @@ class TaskContext:
         except KeyError:
             raise LookupError(f"{name} is not among the tool's secrets; declare it there") from None
 
-    def ask(self, message: str, form: type[Form], *, key: str = "answer") -> Form:
-        """Ask the client's user to fill in a form, and return it filled in.
-
-        `form` is a flat pydantic model of strings, numbers, booleans and enums. The first call ends
-        the function, which runs again from its beginning when there is an answer. So ask before you
-        change anything, and give each question of a function its own `key`.
-
-        Raises InputDeclined, and InvalidQuestion for a form that elicitation cannot carry.
-        """
-        answer: Form = self.ask_all({key: AskForm(message, form)})[key]
-        return answer
-
-    def ask_url(self, message: str, url: str, *, key: str = "page") -> None:
-        """Ask the client's user to visit a page. Returns when the user agreed to. See AskUrl.
-
-        Raises InputDeclined.
-        """
-        self.ask_all({key: AskUrl(message, url)})
-
-    def ask_model(
-        self,
-        prompt: str,
-        *,
-        max_tokens: int = 1000,
-        system_prompt: str | None = None,
-        key: str = "completion",
-    ) -> Completion:
-        """Ask the client's model to write something. AskModel takes more parameters.
-
-        Raises InputDeclined.
-        """
-        request = AskModel(prompt, max_tokens, system_prompt)
-        completion: Completion = self.ask_all({key: request})[key]
-        return completion
-
-    def ask_roots(self, *, key: str = "roots") -> list[Root]:
-        """Ask the client which directories servers may work in. Raises InputDeclined."""
-        roots: list[Root] = self.ask_all({key: AskRoots()})[key]
-        return roots
-
-    def ask_all(self, requests: Mapping[str, InputRequest[Any]]) -> dict[str, Any]:
-        """Ask several questions at once, by key. The client may answer them in any order.
-
-        Returns the value of each answer, by key. Raises what the requests' `question` and `value`
-        raise, and ValueError when two different questions have one key.
-        """
+    def _ask_all(self, requests: Mapping[str, InputRequest[Any]]) -> dict[str, Any]:
+        """The values of the answers. Raises InputRequired."""
         questions = {key: request.question() for key, request in requests.items()}
         for key, question in questions.items():
             # With one key, the answer to the first question would be used for the second.
@@ -169,3 +127,105 @@ class TaskContext:
             # An unusable answer is asked for again (mrtr.mdx, "Error Handling").
             return None
         return self.used_answers[key]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskContext(Context):
+    """What a tool, a prompt or a resource gets for a parameter of this type: its own run.
+
+    Tests make one themselves. In `TaskContext()`, `task_id` is None, reports and log messages are
+    dropped, and `ask` finds no answers. `TaskContext(answers={"answer": {"action": "accept",
+    "content": {...}}})` has the answer to a question.
+    """
+
+    def ask(self, message: str, form: type[Form], *, key: str = "answer") -> Form:
+        """Ask the client's user to fill in a form, and return it filled in.
+
+        `form` is a flat pydantic model of strings, numbers, booleans and enums. The first call ends
+        the function, which runs again from its beginning when there is an answer. So ask before you
+        change anything, and give each question of a function its own `key`.
+
+        Raises InputDeclined, and InvalidQuestion for a form that elicitation cannot carry.
+        """
+        answer: Form = self._ask_all({key: AskForm(message, form)})[key]
+        return answer
+
+    def ask_url(self, message: str, url: str, *, key: str = "page") -> None:
+        """Ask the client's user to visit a page. Returns when the user agreed to. See AskUrl.
+
+        Raises InputDeclined.
+        """
+        self._ask_all({key: AskUrl(message, url)})
+
+    def ask_model(
+        self,
+        prompt: str,
+        *,
+        max_tokens: int = 1000,
+        system_prompt: str | None = None,
+        key: str = "completion",
+    ) -> Completion:
+        """Ask the client's model to write something. AskModel takes more parameters.
+
+        Raises InputDeclined.
+        """
+        request = AskModel(prompt, max_tokens, system_prompt)
+        completion: Completion = self._ask_all({key: request})[key]
+        return completion
+
+    def ask_roots(self, *, key: str = "roots") -> list[Root]:
+        """Ask the client which directories servers may work in. Raises InputDeclined."""
+        roots: list[Root] = self._ask_all({key: AskRoots()})[key]
+        return roots
+
+    def ask_all(self, requests: Mapping[str, InputRequest[Any]]) -> dict[str, Any]:
+        """Ask several questions at once, by key. The client may answer them in any order.
+
+        Returns the value of each answer, by key. Raises what the requests' `question` and `value`
+        raise, and ValueError when two different questions have one key.
+        """
+        return self._ask_all(requests)
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncTaskContext(Context):
+    """The TaskContext of an `async def`: its questions are awaited, `await task.ask(...)`.
+
+    A function that asks ends at the question, and runs again from its beginning when there is an
+    answer. So do not ask in several coroutines at once: `ask_all` asks several questions.
+    """
+
+    async def ask(self, message: str, form: type[Form], *, key: str = "answer") -> Form:
+        """Ask the client's user to fill in a form; see TaskContext.ask."""
+        answer: Form = self._ask_all({key: AskForm(message, form)})[key]
+        return answer
+
+    async def ask_url(self, message: str, url: str, *, key: str = "page") -> None:
+        """Ask the client's user to visit a page; see TaskContext.ask_url."""
+        self._ask_all({key: AskUrl(message, url)})
+
+    async def ask_model(
+        self,
+        prompt: str,
+        *,
+        max_tokens: int = 1000,
+        system_prompt: str | None = None,
+        key: str = "completion",
+    ) -> Completion:
+        """Ask the client's model to write something; see TaskContext.ask_model."""
+        request = AskModel(prompt, max_tokens, system_prompt)
+        completion: Completion = self._ask_all({key: request})[key]
+        return completion
+
+    async def ask_roots(self, *, key: str = "roots") -> list[Root]:
+        """Ask the client which directories servers may work in; see TaskContext.ask_roots."""
+        roots: list[Root] = self._ask_all({key: AskRoots()})[key]
+        return roots
+
+    async def ask_all(self, requests: Mapping[str, InputRequest[Any]]) -> dict[str, Any]:
+        """Ask several questions at once, by key; see TaskContext.ask_all."""
+        return self._ask_all(requests)
+
+
+CONTEXTS: Final = (TaskContext, AsyncTaskContext)
+"""The types of a parameter that takes the context."""

@@ -1,9 +1,17 @@
-"""How a decorator keeps what it declares: on the function, which stays what it is."""
+"""Authors' functions: how a decorator keeps what it declares, and how they are called.
+
+A decorator keeps its declaration on the function, which stays what it is. A function may be `def`
+or `async def`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
+
+from . import schema
+from .context import CONTEXTS, AsyncTaskContext, Context
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -15,3 +23,39 @@ def attach(function: Function, declaration: object) -> Function:
     """Keep a declaration on its function, and return the function."""
     setattr(function, DECLARATION, declaration)
     return function
+
+
+def context_parameter(function: Callable[..., Any]) -> str | None:
+    """The name of the parameter that takes the context, if there is one.
+
+    Raises TypeError for a function that yields, and for a `def` that takes an AsyncTaskContext.
+    """
+    where = f"{function.__module__}.{function.__qualname__}"
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"{where} yields; return a value instead")
+    found = [(n, hint) for n, hint in schema.hints(function).items() if hint in CONTEXTS]
+    for _, hint in found:
+        if hint is AsyncTaskContext and not inspect.iscoroutinefunction(function):
+            raise TypeError(f"{where} is no async def, and takes a TaskContext")
+    return found[0][0] if found else None
+
+
+def call(
+    function: Callable[..., Any],
+    arguments: Mapping[str, Any],
+    parameter: str | None,
+    context: Context,
+) -> Any:
+    """Run a function to its end, with the context for its `parameter`, if it takes one."""
+    if parameter is not None:
+        arguments = {**arguments, parameter: context.of(function)}
+    return finished(function(**arguments))
+
+
+def finished(returned: Any) -> Any:
+    """What a function has returned; of an `async def`, after it was run to its end."""
+    if not inspect.iscoroutine(returned):
+        return returned
+    import asyncio  # takes a tenth of a cold start, and most functions need none
+
+    return asyncio.run(returned)

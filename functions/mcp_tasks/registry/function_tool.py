@@ -15,8 +15,8 @@ from typing import Any, overload
 from pydantic import BaseModel, TypeAdapter
 
 from . import results, schema
-from .context import TaskContext
-from .decorated_function import Function, attach
+from .context import CONTEXTS, Context
+from .decorated_function import Function, attach, call, context_parameter
 from .tool import AskFirst, TaskSupport, Tool, WithoutTasks
 
 
@@ -30,18 +30,15 @@ class FunctionTool(Tool):
     arguments_parameter: str | None
     """The parameter that takes all arguments as one dict, for a tool with an `input_schema`."""
 
-    def run(self, values: Mapping[str, Any], task: TaskContext) -> dict[str, Any]:
+    def run(self, values: Mapping[str, Any], task: Context) -> dict[str, Any]:
         """Run the function on checked arguments and return its CallToolResult.
 
         Raises ValueError when the result does not have the declared type, and whatever the function
         raises.
         """
-        arguments: dict[str, Any] = dict(values)
-        if self.arguments_parameter:
-            arguments = {self.arguments_parameter: values}
-        if self.context_parameter:
-            arguments[self.context_parameter] = task
-        return results.function_result(self.function(**arguments), self.result)
+        arguments = {self.arguments_parameter: values} if self.arguments_parameter else values
+        returned = call(self.function, arguments, self.context_parameter, task)
+        return results.function_result(returned, self.result)
 
 
 @overload
@@ -141,6 +138,7 @@ def tool(
     """
 
     def declare(target: Function) -> Function:
+        context = context_parameter(target)
         arguments, arguments_parameter = _arguments(target, input_schema)
         declaration = FunctionTool(
             name=name or target.__name__,
@@ -161,7 +159,7 @@ def tool(
             secrets=secrets or {},
             env=env or {},
             function=target,
-            context_parameter=schema.context_parameter(target, TaskContext),
+            context_parameter=context,
             arguments_parameter=arguments_parameter,
             timeout=timeout,
             memory_mb=memory_mb,
@@ -181,8 +179,8 @@ def _arguments(
     not go with.
     """
     if written is None:
-        return schema.parameters_model(function, TaskContext), None
-    context = schema.context_parameter(function, TaskContext)
+        return schema.parameters_model(function, CONTEXTS), None
+    context = context_parameter(function)
     names = [name for name in inspect.signature(function).parameters if name != context]
     if len(names) != 1 or written.get("type") != "object":
         raise TypeError(

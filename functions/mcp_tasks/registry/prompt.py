@@ -18,8 +18,8 @@ from pydantic import BaseModel
 from . import schema
 from .completion import Completer, completers
 from .content import ContentBlock, is_block, text
-from .context import TaskContext
-from .decorated_function import Function, attach
+from .context import CONTEXTS, Context
+from .decorated_function import Function, attach, call, context_parameter
 from .list_definition import build_definition
 
 
@@ -88,10 +88,9 @@ class Prompt:
         """Convert arguments to the parameters' types. Raises schema.InvalidArguments."""
         return schema.text_arguments(self.arguments, arguments)
 
-    def get(self, values: Mapping[str, Any], task: TaskContext) -> dict[str, Any]:
+    def get(self, values: Mapping[str, Any], task: Context) -> dict[str, Any]:
         """Run the function on checked arguments, and return its GetPromptResult."""
-        context = {self.context_parameter: task} if self.context_parameter else {}
-        returned = self.function(**values, **context)
+        returned = call(self.function, values, self.context_parameter, task)
         messages = returned if isinstance(returned, (list, tuple)) else [returned]
         result: dict[str, Any] = {
             "messages": [
@@ -141,7 +140,7 @@ def prompt(
     """
 
     def declare(target: Function) -> Function:
-        arguments = schema.parameters_model(target, TaskContext)
+        arguments = schema.parameters_model(target, CONTEXTS)
         declared_name = name or target.__name__
         declaration = Prompt(
             name=declared_name,
@@ -152,7 +151,7 @@ def prompt(
             permissions=permissions,
             function=target,
             arguments=arguments,
-            context_parameter=schema.context_parameter(target, TaskContext),
+            context_parameter=context_parameter(target),
             complete=completers(arguments, complete or {}, declared_name),
         )
         return attach(target, declaration)

@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from . import schema
 from .completion import Completer, completers
 from .content import is_contents, resource_contents
-from .context import TaskContext
-from .decorated_function import Function, attach
+from .context import CONTEXTS, Context
+from .decorated_function import Function, attach, call, context_parameter
 from .list_definition import build_definition
 from .uri_template import UriTemplate
 
@@ -73,9 +73,7 @@ class Resource:
             meta=self.meta,
         )
 
-    def read(
-        self, uri: str, variables: Mapping[str, str], task: TaskContext
-    ) -> list[dict[str, Any]]:
+    def read(self, uri: str, variables: Mapping[str, str], task: Context) -> list[dict[str, Any]]:
         """Run the function, and return the contents (resources.mdx, "Resource Contents").
 
         Raises NotFound, also when a variable does not have its parameter's type, and ValueError for
@@ -85,9 +83,7 @@ class Resource:
             values = schema.text_arguments(self.arguments, variables)
         except schema.InvalidArguments:
             raise NotFound(uri) from None
-        if self.context_parameter:
-            values[self.context_parameter] = task
-        return self._contents(uri, self.function(**values))
+        return self._contents(uri, call(self.function, values, self.context_parameter, task))
 
     def _contents(self, uri: str, value: Any) -> list[dict[str, Any]]:
         if isinstance(value, (str, bytes)):
@@ -150,7 +146,7 @@ def resource(
             permissions=permissions,
             function=target,
             arguments=arguments,
-            context_parameter=schema.context_parameter(target, TaskContext),
+            context_parameter=context_parameter(target),
             complete=completers(arguments, complete or {}, uri),
         )
         return attach(target, declaration)
@@ -160,7 +156,7 @@ def resource(
 
 def _arguments(function: Callable[..., Any], template: UriTemplate) -> type[BaseModel]:
     """The template's variables as the function's parameters. Raises TypeError when they differ."""
-    arguments = schema.parameters_model(function, TaskContext)
+    arguments = schema.parameters_model(function, CONTEXTS)
     names = set(schema.parameters(arguments))
     if names != set(template.variables):
         raise TypeError(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
@@ -40,8 +40,8 @@ def hints(function: Callable[..., Any]) -> dict[str, Any]:
     return get_type_hints(function, include_extras=True)
 
 
-def parameters_model(function: Callable[..., Any], skip: type) -> type[BaseModel]:
-    """A pydantic model of a function's parameters, without the one annotated as `skip`.
+def parameters_model(function: Callable[..., Any], skip: Sequence[type]) -> type[BaseModel]:
+    """A pydantic model of a function's parameters, without the one annotated as one of `skip`.
 
     Raises TypeError for a parameter that a JSON object cannot carry: unannotated, positional-only,
     `*args` or `**kwargs`.
@@ -54,7 +54,7 @@ def parameters_model(function: Callable[..., Any], skip: type) -> type[BaseModel
             raise TypeError(f"{where} must be a named parameter")
         if name not in annotations:
             raise TypeError(f"{where} needs a type annotation")
-        if annotations[name] is skip:
+        if annotations[name] in skip:
             continue
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[f"{_FIELD_PREFIX}{name}"] = (
@@ -72,11 +72,6 @@ def forbid_extra(model: type[BaseModel]) -> type[BaseModel]:
         "model_config": ConfigDict(extra="forbid"),
     }
     return types.new_class(model.__name__, (model,), exec_body=lambda ns: ns.update(namespace))
-
-
-def context_parameter(function: Callable[..., Any], context: type) -> str | None:
-    """The name of the parameter annotated as `context`, if there is one."""
-    return next((n for n, hint in hints(function).items() if hint is context), None)
 
 
 def object_schema(model: type[BaseModel]) -> dict[str, Any]:

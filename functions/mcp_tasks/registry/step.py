@@ -9,7 +9,8 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 
 from . import results, schema
-from .context import TaskContext
+from .context import CONTEXTS, Context
+from .decorated_function import call, context_parameter
 
 
 @dataclass(frozen=True)
@@ -26,14 +27,15 @@ class Step:
     @classmethod
     def of(cls, function: Callable[..., Any]) -> Step:
         """The step that a function declares by its signature. Raises TypeError."""
+        context = context_parameter(function)
         return cls(
             function=function,
-            arguments=schema.parameters_model(function, TaskContext),
+            arguments=schema.parameters_model(function, CONTEXTS),
             result=results.result_type(function),
-            context_parameter=schema.context_parameter(function, TaskContext),
+            context_parameter=context,
         )
 
-    def call(self, arguments: Any, task: TaskContext) -> Any:
+    def call(self, arguments: Any, task: Context) -> Any:
         """Check the input, run the function, and return its result as JSON values.
 
         Raises schema.InvalidArguments when the input does not fit the step's parameters, and
@@ -44,7 +46,6 @@ class Step:
             return value
         return self.result.dump_python(self.result.validate_python(value), mode="json")
 
-    def run(self, values: Mapping[str, Any], task: TaskContext) -> Any:
+    def run(self, values: Mapping[str, Any], task: Context) -> Any:
         """Run the function on checked arguments."""
-        context = {self.context_parameter: task} if self.context_parameter else {}
-        return self.function(**values, **context)
+        return call(self.function, values, self.context_parameter, task)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from pydantic import BaseModel, TypeAdapter
 
@@ -19,7 +19,7 @@ from ..json_schema import SchemaMismatch
 from ..protocol.headers import MirroredParameter, mirrored_parameters
 from ..protocol.meta import META_MEMBER
 from . import schema
-from .context import TaskContext
+from .context import Context
 from .list_definition import build_definition
 from .secret_reference import check_surroundings
 from .step import Step
@@ -86,6 +86,7 @@ class Tool:
             raise ValueError(
                 f"{self.name}: a tool needs a docstring; clients show it to their model"
             )
+        self._check_kinds()
         if self.ttl <= timedelta(0) or self.poll_every <= timedelta(0):
             raise ValueError(f"{self.name}: ttl and poll_every must be positive")
         if not timedelta(seconds=1) <= self.timeout <= MAX_LAMBDA_TIMEOUT:
@@ -110,6 +111,21 @@ class Tool:
         self._check_max_concurrency()
         self._check_ask_first()
         self.mirrored  # noqa: B018  Raises ValueError for annotations that clients would refuse.
+
+    def _check_kinds(self) -> None:
+        """What Python does not check: an int for a time, `task=True`."""
+        for name in ("ttl", "poll_every", "timeout"):
+            value = getattr(self, name)
+            if not isinstance(value, timedelta):
+                raise TypeError(
+                    f"{self.name}: {name} is a timedelta, such as timedelta(seconds=30), and not "
+                    f"{value!r}"
+                )
+        if self.task_support not in get_args(TaskSupport):
+            raise TypeError(
+                f'{self.name}: task is "forbidden", "optional" or "required", and not '
+                f"{self.task_support!r}"
+            )
 
     def _check_without_tasks(self) -> None:
         if self.without_tasks is None:
@@ -171,7 +187,7 @@ class Tool:
         """`ask_first` as a step."""
         return Step.of(self.ask_first) if self.ask_first is not None else None
 
-    def run_ask_first(self, values: Mapping[str, Any], task: TaskContext) -> None:
+    def run_ask_first(self, values: Mapping[str, Any], task: Context) -> None:
         """Run `ask_first`, if there is one, on those of the checked arguments that it takes."""
         if self._first_step is not None:
             taken = schema.parameters(self._first_step.arguments)

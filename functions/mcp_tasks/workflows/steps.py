@@ -13,13 +13,13 @@ from typing import Any
 
 from ..protocol.meta import META_MEMBER
 from ..registry.asking import ToolError
-from ..registry.context import InputRequired, TaskContext
+from ..registry.context import Context, InputRequired
 from ..registry.function_tool import FunctionTool
 from ..registry.results import error_result
 from ..registry.workflow_tool import WorkflowTool
 
 
-def run_function(tool: FunctionTool, arguments: Any, task: TaskContext) -> dict[str, Any]:
+def run_function(tool: FunctionTool, arguments: Any, task: Context) -> dict[str, Any]:
     """Run a function tool: `{"result": CallToolResult}`, or `{"ask": questions}` when it asks."""
     values = tool.check_arguments(arguments)
     try:
@@ -31,7 +31,7 @@ def run_function(tool: FunctionTool, arguments: Any, task: TaskContext) -> dict[
         return {"ask": {key: asked.as_json() for key, asked in required.questions.items()}}
 
 
-def run_step(tool: WorkflowTool, name: str, arguments: Any, task: TaskContext) -> Any:
+def run_step(tool: WorkflowTool, name: str, arguments: Any, task: Context) -> Any:
     """Run one of a workflow tool's steps and return its output as JSON values.
 
     Raises LookupError for a step that the tool does not have, TypeError for one that asks, and

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from datetime import timedelta
 from enum import StrEnum
@@ -11,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from mcp_tasks import (
     AskForm,
+    AsyncTaskContext,
     InputDeclined,
     TaskContext,
     ToolError,
@@ -81,6 +83,13 @@ def short_lived() -> str:
 def ask_choice(task: TaskContext) -> Choice:
     """Ask one form, and return it."""
     return task.ask("What would you like?", Choice)
+
+
+@tool(task="optional", poll_every=QUICK, without_tasks="request")
+async def await_choice(task: AsyncTaskContext) -> Choice:
+    """Ask one form in a coroutine, and return it."""
+    await asyncio.sleep(0.01)
+    return await task.ask("What would you like?", Choice)
 
 
 @tool(task="required", poll_every=QUICK)

@@ -64,7 +64,7 @@ def function(
     """Take everything."""
 
 
-MODEL: Final = parameters_model(function, Context)
+MODEL: Final = parameters_model(function, (Context,))
 
 
 def arguments(filling: list[Any]) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def test_a_regular_expression_that_python_cannot_compile_is_refused(pattern: str
     def search(pattern: re.Pattern[str]) -> None:
         """Take a regular expression."""
 
-    model = parameters_model(search, Context)
+    model = parameters_model(search, (Context,))
     with pytest.raises(InvalidArguments, match="a number in them is too large"):
         validate_arguments(model, {"pattern": pattern})
     with pytest.raises(InvalidArguments, match="a number in them is too large"):

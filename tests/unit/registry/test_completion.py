@@ -41,7 +41,7 @@ def paint(
 
 
 def found(**declared: Any) -> dict[str, Completer]:
-    return completers(parameters_model(paint, TaskContext), declared, "paint")
+    return completers(parameters_model(paint, (TaskContext,)), declared, "paint")
 
 
 def values(completer: Completer, typed: str, **others: str) -> list[str]:

@@ -57,7 +57,7 @@ def function(
     """Take anything."""
 
 
-MODEL: Final = parameters_model(function, Context)
+MODEL: Final = parameters_model(function, (Context,))
 
 
 def refusal(arguments: dict[str, Any]) -> str:
@@ -146,7 +146,7 @@ def test_a_refusal_of_texts_is_small() -> None:
         """Take texts."""
         return ""
 
-    model = parameters_model(prompt, Context)
+    model = parameters_model(prompt, (Context,))
     for texts in (
         {f"name {n}": "" for n in range(MANY)},
         {"count": "9" * 1_000_000},

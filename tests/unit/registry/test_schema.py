@@ -66,7 +66,7 @@ def everything(
     return ""
 
 
-MODEL: Final = parameters_model(everything, Context)
+MODEL: Final = parameters_model(everything, (Context,))
 GOOD: Final[dict[str, Any]] = {
     "text": "a",
     "number": 0.5,
@@ -117,7 +117,7 @@ def test_a_default_that_looks_like_a_schema_is_kept() -> None:
     def function(options: dict[str, str] = {"title": "kept"}) -> None:  # noqa: B006
         """Take options."""
 
-    schema = object_schema(parameters_model(function, Context))
+    schema = object_schema(parameters_model(function, (Context,)))
     assert schema["properties"]["options"]["default"] == {"title": "kept"}
 
 
@@ -125,7 +125,7 @@ def test_a_function_without_parameters_takes_an_empty_object() -> None:
     def function() -> None:
         """Take nothing."""
 
-    model = parameters_model(function, Context)
+    model = parameters_model(function, (Context,))
     assert object_schema(model)["properties"] == {}
     assert validate_arguments(model, {}) == {}
     with pytest.raises(InvalidArguments, match="more:"):
@@ -230,7 +230,7 @@ def keywords(**a: int) -> None:
 )
 def test_a_parameter_that_json_cannot_carry_is_named(function: Any, says: str) -> None:
     with pytest.raises(TypeError, match=rf"{function.__name__}: parameter 'a'.*{says}"):
-        parameters_model(function, Context)
+        parameters_model(function, (Context,))
 
 
 def test_forbid_extra_refuses_fields_that_the_model_does_not_define() -> None:

@@ -202,3 +202,18 @@ def test_a_limit_without_a_worker_or_an_instance_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=f"order: max_concurrency.*{says}"):
         declared(order, input_schema=WRITTEN, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"timeout": 30}, "order: timeout is a timedelta, such as timedelta.*, and not 30"),
+        ({"ttl": 3600.0}, "order: ttl is a timedelta, such as .* and not 3600.0"),
+        ({"poll_every": None}, "order: poll_every is a timedelta, such as .* and not None"),
+        ({"task": True}, 'order: task is "forbidden", "optional" or "required", and not True'),
+        ({"task": "always"}, "order: task is .*, and not 'always'"),
+    ],
+)
+def test_an_option_of_another_kind_is_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        declared(order, **options)
