@@ -116,6 +116,7 @@ def test_a_task_whose_executions_end_was_missed_is_finished(
         event = body.get("requestPayload", body)
         fields = ("executionArn", "stateMachineArn", "name", "status", "output")
         event["detail"] |= {name: execution[name] for name in fields}
+        event["detail"]["startDate"] = round(execution["startDate"].timestamp() * 1000)
         dead_letters.put("Finish", body, message.get("MessageAttributes"))
         assert traces.row(task_id)["status"]["S"] == "working"
         tally = dead_letters.replay("Finish")

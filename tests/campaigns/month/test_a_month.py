@@ -7,6 +7,7 @@ ones, made anew every day as on Lambda. The sweeper runs every few hours instead
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,7 +29,8 @@ from tests.unit.support.cloud import Cloud, Context
 TOOLS: Final = Path(__file__).with_name("tools")
 HOUR: Final = 3_600_000
 DAY: Final = 24 * HOUR
-BEGIN: Final = 1_800_000_000_000
+BEGIN: Final = time.time_ns() // 10**6
+"""When moto's executions start, by the machine's clock."""
 EVERY: Final = 3
 """Hours between two sweeps."""
 PATIENCE: Final = 20.0
