@@ -76,6 +76,30 @@ CONDITIONS: Final = (
         "sessions/test_session_table.py::test_nothing_is_written_to_a_session_that_has_ended",
     ),
     Condition(
+        "session_table.add_task",
+        "attribute_not_exists(#ended)",
+        "the client ends its session while a call of it becomes a task",
+        "sessions/test_session_table.py::test_nothing_is_written_to_a_session_that_has_ended",
+    ),
+    Condition(
+        "session_table.add_task",
+        "attribute_not_exists(#name)",
+        "a call that is sent again would count its task twice",
+        "sessions/test_session_table.py::test_a_task_counts_once",
+    ),
+    Condition(
+        "session_table.add_task",
+        "(attribute_not_exists(#count) OR #count < :most)",
+        "several calls become tasks at once, the last of which is one too many",
+        "sessions/test_session_table.py::test_a_session_remembers_so_many_tasks",
+    ),
+    Condition(
+        "session_table.remove_task",
+        "attribute_exists(#name)",
+        "two connections see a task's end, which counts once",
+        "sessions/test_session_table.py::test_a_task_is_removed_once",
+    ),
+    Condition(
         "session_table.mark_listening",
         "attribute_not_exists(#ended)",
         "the client ends its session while it listens",

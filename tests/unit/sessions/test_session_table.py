@@ -9,6 +9,7 @@ import pytest
 
 from mcp_tasks.sessions.session_table import (
     ITEM_KEPT_SECONDS,
+    MAX_TASKS,
     MAX_URIS,
     SessionEnded,
     SessionState,
@@ -82,6 +83,29 @@ def test_a_session_is_subscribed_to_so_many_resources(table: SessionTable) -> No
         table.subscribe(KEY, EXPIRES_AT, f"a://{number}")
     assert not table.subscribe(KEY, EXPIRES_AT, "a://more")
     assert len(table.read(KEY).uris) == MAX_URIS
+
+
+def test_a_session_remembers_so_many_tasks(table: SessionTable) -> None:
+    for number in range(MAX_TASKS):
+        assert table.add_task(KEY, EXPIRES_AT, f"c1-{number}", 1)
+    assert not table.add_task(KEY, EXPIRES_AT, "c1-more", 1)
+    assert len(table.read(KEY).tasks) == MAX_TASKS
+
+
+def test_a_task_counts_once(table: SessionTable) -> None:
+    for _ in range(MAX_TASKS):
+        table.add_task(KEY, EXPIRES_AT, "c1-0", 1)
+    assert table.add_task(KEY, EXPIRES_AT, "c1-1", 1)
+    assert set(table.read(KEY).tasks) == {"c1-0", "c1-1"}
+
+
+def test_a_task_is_removed_once(table: SessionTable) -> None:
+    for number in range(MAX_TASKS):
+        table.add_task(KEY, EXPIRES_AT, f"c1-{number}", 1)
+    for _ in range(3):
+        table.remove_task(KEY, "c1-0")
+    assert table.add_task(KEY, EXPIRES_AT, "c1-0", 1)
+    assert not table.add_task(KEY, EXPIRES_AT, "c1-more", 1)
 
 
 def test_a_resource_counts_once(table: SessionTable) -> None:
