@@ -56,6 +56,6 @@ def finished(returned: Any) -> Any:
     """What a function has returned; of an `async def`, after it was run to its end."""
     if not inspect.iscoroutine(returned):
         return returned
-    import asyncio  # takes a tenth of a cold start, and most functions need none
+    import asyncio  # most functions need none
 
     return asyncio.run(returned)
