@@ -155,11 +155,17 @@ class Calls(History):
                 self._refused(client, actor, actor.error)
                 return
             died = actor.error is not None
+            client.errors_lost += died and streamed  # it may have been about to send one
             got = 0 if died and not streamed else len(connection.events) + (not died) - lost
             self._received(client, connection, got)
 
         name = f"{'resume' if client.last_event_id else 'call'} {client.request_id}"
-        self.run(name, lambda: self._serve(client, connection, streamed), plan, after=after)
+        event_id = client.last_event_id  # as it is sent
+
+        def serve() -> None:
+            self._serve(client, event_id, connection, streamed)
+
+        self.run(name, serve, plan, after=after)
 
     def answer(self, client: Client, question: str, plan: Plan = CALM, who: str = OWNER) -> None:
         """The client, or a stranger, posts an answer that nobody has posted before."""
@@ -244,7 +250,9 @@ class Calls(History):
 
     # instances
 
-    def _serve(self, client: Client, connection: Connection, streamed: bool) -> None:
+    def _serve(
+        self, client: Client, event_id: str | None, connection: Connection, streamed: bool
+    ) -> None:
         now = self.clock_ms()
         session = self.sessions.open(client.session_id, client.who)
         self.sessions.state(session)
@@ -253,12 +261,12 @@ class Calls(History):
         call = self._call(client.session_id, client.who, client.request_id, channel)
         run = self._tool(client)
         position = StreamPosition(VERSION, call.method, call.request_id)
-        if client.last_event_id is not None:
+        if event_id is not None:
             caller = Caller(client.who, session=session)
-            position = self._event_ids.open(client.last_event_id, caller, now)
+            position = self._event_ids.open(event_id, caller, now)
             waiting = self._stream.read(call)
         try:
-            if client.last_event_id is not None:
+            if event_id is not None:
                 outcome = self._stream.follow(call, waiting, position, _request, run)
             else:
                 needed = run(call)

@@ -477,6 +477,7 @@ class World(History):
                 waiter.response = actor.error
                 return
             died = actor.error is not None
+            waiter.errors_lost += died and streamed  # it may have been about to send one
             got = 0 if died and not streamed else len(connection.events) + (not died) - lost
             if got > 0:
                 waiter.heard_at = self.ms
