@@ -71,14 +71,14 @@ class TaskTable:
                 raise Conflict(found) from None
 
     def discard(self, task_id: str, now: int) -> bool:
-        """Let a task that has ended expire now, without its arguments and its result; whether there
-        was one. The item is kept for a while, as that of every expired task."""
+        """Let a task that has ended expire, by everybody's clock, without its arguments and its
+        result; whether there was one. The item is kept for a while, as of every expired task."""
         try:
             # Race: the task expired, and its client has begun another one with the same id.
             self._client.update_item(
                 TableName=self._table,
                 Key={"taskId": {"S": task_id}},
-                UpdateExpression="SET ttlMs = :now - createdAt, expiresAtMs = :now, "
+                UpdateExpression="SET ttlMs = :longAgo - createdAt, expiresAtMs = :longAgo, "
                 "expiresAt = :expiresAt REMOVE #input, #result, #error",
                 ConditionExpression="#status IN (:completed, :failed, :cancelled)",
                 ExpressionAttributeNames={
@@ -88,7 +88,7 @@ class TaskTable:
                     "#error": "error",
                 },
                 ExpressionAttributeValues={
-                    ":now": {"N": str(now)},
+                    ":longAgo": {"N": "0"},
                     ":expiresAt": {"N": str((now + ITEM_KEPT_MS) // 1000)},
                     **{f":{s.value}": {"S": s.value} for s in Status if s.terminal},
                 },
