@@ -69,6 +69,13 @@ class ProtocolError(Exception):
         self.status = status or HTTP_STATUS[ErrorCode(code)]
         self.headers = headers or {}
 
+    @classmethod
+    def from_error(cls, error: Mapping[str, Any]) -> ProtocolError:
+        """The error of an earlier response, or of a task, which is told with HTTP 200."""
+        return ProtocolError(
+            error["code"], error["message"], error.get("data"), status=HTTPStatus.OK
+        )
+
     def as_error(self) -> dict[str, Any]:
         """The `error` member of a JSON-RPC error response."""
         error: dict[str, Any] = {"code": int(self.code), "message": self.message}

@@ -40,12 +40,18 @@ from tests.campaigns.model.actors import (
     Violation,
 )
 from tests.campaigns.model.dynamodb import Item
-from tests.campaigns.model.history import History, begin, clock_of_histories
+from tests.campaigns.model.history import (
+    OWNER,
+    SECRET,
+    STRANGER,
+    History,
+    begin,
+    clock_of_histories,
+)
 from tests.campaigns.model.streams import VERSION, Connection
 from tests.unit.support.aws import CALLERS as CALLERS_TABLE
 from tests.unit.support.aws import SESSIONS as SESSIONS_TABLE
 
-SECRET: Final = "the deployment's secret, 32 characters"
 SKEW_MS: Final = 2_000
 FUNCTION_MS: Final = 25_000
 """When Lambda stops a function that streams."""
@@ -54,8 +60,6 @@ LIMIT: Final = 30
 CONNECTIONS: Final = 12
 """So many connections bring the response, once nothing fails any more and all is answered."""
 
-OWNER: Final = "alice"
-STRANGER: Final = "mallory"
 
 TOO_LONG: Final = "The call has waited too long"
 ENDED: Final = "The event stream has ended"

@@ -11,7 +11,6 @@ from typing import Any, Final
 import pytest
 from botocore.exceptions import ClientError
 from hypothesis import note
-from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS
 
 from mcp_tasks.protocol.errors import ProtocolError
 from tests.campaigns.model.actors import CALM, CLOCK, LATE_MS, STATES, Actor, Plan, Stage, Violation
@@ -21,11 +20,9 @@ MINUTE: Final = 60_000
 HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
 
-BACKEND: Final = "as drawn"
-# Hypothesis draws as ever, and does nothing besides. It would begin small, and make five of six
-# runs by copying parts of another to other places in it, which are hardly ever a new history
-# (Hypothesis documentation, "Alternative backends for Hypothesis").
-AVAILABLE_PROVIDERS[BACKEND] = "hypothesis.internal.conjecture.providers.HypothesisProvider"
+OWNER: Final = "alice"
+STRANGER: Final = "mallory"
+SECRET: Final = "the deployment's secret, 32 characters"
 
 
 class History:

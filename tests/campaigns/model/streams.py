@@ -26,6 +26,7 @@ from mcp_tasks.server.sealed import Seal
 from mcp_tasks.server.sessions import Session
 from mcp_tasks.server.stream_position import EventIds, StreamPosition, UnknownEventId
 from mcp_tasks.tasks.questions import Kind
+from tests.campaigns.model.history import SECRET
 
 CONNECTION_MS: Final = 2_000
 """How long a connection lasts."""
@@ -74,7 +75,7 @@ class Streams:
     def __init__(
         self, operations: TaskOperations, links: ResultLinks, quota: CallQuota, clock: Clock
     ) -> None:
-        self._event_ids = EventIds(Seal(lambda: "k" * 32, "eventId", "c1"))
+        self._event_ids = EventIds(Seal(lambda: SECRET, "eventId", "c1"))
         self._stream = TaskStream(operations, links, self._event_ids, quota, clock=clock)
         self._clock = clock
 

@@ -5,35 +5,24 @@ As in `test_model`, Hypothesis makes up what happens, and `Calls` says what must
 
 from __future__ import annotations
 
-import logging
-import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Final
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
-    rule,
-    run_state_machine_as_test,
 )
-from moto import mock_aws
 
 from mcp_tasks.sessions.call_table import RESPONSE_KEPT_MS, WAITS_MS
-from tests.campaigns.model import dynamodb
-from tests.campaigns.model.actors import CALLERS, CLOCK, SESSIONS, TOOL, Fault, Plan, Point
-from tests.campaigns.model.calls import OWNER, SKEW_MS, STRANGER, Client, new_calls, patched
+from tests.campaigns.model.actors import CALLERS, CLOCK, SESSIONS, TOOL, Fault, Plan
+from tests.campaigns.model.calls import SKEW_MS, Calls, Client, new_calls, patched
 from tests.campaigns.model.figures import figures
-from tests.campaigns.model.history import BACKEND
+from tests.campaigns.model.histories import SUSPENDED, Histories, check, on_moto
+from tests.campaigns.model.history import OWNER, STRANGER
 
-T = TypeVar("T")
-
-RUNS: Final = int(os.environ.get("MODEL_RUNS", "200"))
 STEPS: Final = 10
-SUSPENDED: Final = 3
 CLIENTS: Final = 3
 ROUNDS: Final = ((1,), (1,), (2,), (1, 1), (2, 1))
 
@@ -60,34 +49,17 @@ plans = st.one_of(
 times = st.sampled_from([1_000] * 3 + [6_000] * 2 + [40_000] * 3 + [RESPONSE_KEPT_MS, WAITS_MS])
 
 
-class CallsInSessions(RuleBasedStateMachine):
-    """Everything that happens to calls, one thing after the other, or within each other."""
+class CallsInSessions(Histories):
+    """Everything that happens to calls."""
+
+    points, plans, newest = points, plans, 100
+    world: Calls
 
     @initialize(data=st.data())
     def begin(self, data: st.DataObject) -> None:
-        figures["runs"] += 1
-        self.world = new_calls(figures)
-        self.draw = data.draw
-        self.fixed: Plan | None = None
+        self.begin_in(new_calls(figures), data)
         self.sessions = [self.world.new_session()]
         self.call()
-
-    @rule(data=st.data())
-    def steps(self, data: st.DataObject) -> None:
-        """Three at once: Hypothesis likes to stop early."""
-        self.draw = data.draw
-        for _ in range(3):
-            figures["steps"] += 1
-            self.draw(st.sampled_from(self._possible()), label="step")()
-
-    def _possible(self) -> list[Callable[[], None]]:
-        """What can happen now, the more often the likelier."""
-        possible = [self.wait, *self._actions()]
-        if self.world.suspended:
-            possible += [self.go_on] * 2
-        if len(self.world.suspended) < SUSPENDED:
-            possible += [self.overtake] * 4
-        return possible
 
     def _actions(self) -> list[Callable[[], None]]:
         possible: list[Callable[[], None]] = [self.delete_expired]
@@ -100,15 +72,6 @@ class CallsInSessions(RuleBasedStateMachine):
         if self._asked():
             possible += [self.answer] * 6
         return [*possible, self.cancel, self.steal, self.end]
-
-    def _pick(self, things: Sequence[T]) -> T:
-        return things[-1 - self.draw(st.integers(0, len(things) - 1))]
-
-    def _plan(self) -> Plan:
-        if self.fixed is not None:
-            plan, self.fixed = self.fixed, None
-            return plan
-        return self.draw(plans)
 
     def _idle(self) -> list[Client]:
         """Clients that may connect. After a broken connection a client makes another, though the
@@ -150,27 +113,8 @@ class CallsInSessions(RuleBasedStateMachine):
     def steal(self) -> None:
         self.world.steal(self._pick(self.world.clients))
 
-    # clocks, and who was interrupted
-
-    def overtake(self) -> None:
-        """One begins, others do something before a call of the first."""
-        action = self.draw(st.sampled_from(self._actions()), label="overtaken")
-        point: Point = self.draw(points)
-        before = list(self.world.suspended)
-        self.fixed = Plan(pauses=frozenset({point}))
-        action()
-        self.fixed = None
-        for first in [actor for actor in self.world.suspended if actor not in before]:
-            for _ in range(self.draw(st.integers(1, 2))):
-                self.draw(st.sampled_from([self.wait, *self._actions()]), label="overtakes")()
-            if first in self.world.suspended:
-                self.world.go_on(first)
-
     def wait(self) -> None:
         self.world.advance(self.draw(times), self.draw(st.booleans()))
-
-    def go_on(self) -> None:
-        self.world.go_on(self._pick(self.world.suspended))
 
     def delete_expired(self) -> None:
         self.world.delete_expired()
@@ -183,25 +127,9 @@ class CallsInSessions(RuleBasedStateMachine):
 
 @pytest.fixture(scope="module", autouse=True)
 def aws() -> Iterator[None]:
-    logging.disable()  # a run logs more than it does
-    with mock_aws(), patched():
-        dynamodb.create_tables()
+    with on_moto(patched()):
         yield
-    logging.disable(logging.NOTSET)
 
 
 def test_every_call_gets_one_response() -> None:
-    run_state_machine_as_test(
-        CallsInSessions,
-        settings=settings(
-            max_examples=RUNS,
-            stateful_step_count=STEPS,
-            derandomize="MODEL_RUNS" not in os.environ,
-            backend=BACKEND,
-            database=None,
-            deadline=None,
-            phases=(Phase.generate, Phase.shrink),
-            suppress_health_check=list(HealthCheck),
-            print_blob=False,
-        ),
-    )
+    check(CallsInSessions, STEPS)

@@ -8,35 +8,28 @@ hold. A failing run is made as short as may be, and printed as a test that can b
 
 from __future__ import annotations
 
-import logging
-import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
-    rule,
-    run_state_machine_as_test,
 )
-from moto import mock_aws
 
 from mcp_tasks.tasks.questions import Kind
 from tests.campaigns.model import dynamodb
-from tests.campaigns.model.actors import CALLERS, CLOCK, OBJECTS, STATES, TASKS, Fault, Plan, Point
+from tests.campaigns.model.actors import CALLERS, CLOCK, OBJECTS, STATES, TASKS, Fault, Plan
 from tests.campaigns.model.figures import figures
-from tests.campaigns.model.history import BACKEND, DAY, MINUTE, START
+from tests.campaigns.model.histories import SUSPENDED, Histories, check, on_moto
+from tests.campaigns.model.history import DAY, MINUTE, OWNER, START, STRANGER
 from tests.campaigns.model.step_functions import Execution
 from tests.campaigns.model.world import (
-    OWNER,
     SKEW_MS,
-    STRANGER,
     TOOLS,
     Chosen,
+    World,
     new_world,
     patched,
     running,
@@ -44,11 +37,7 @@ from tests.campaigns.model.world import (
 )
 from tests.unit.support.aws import TABLE
 
-T = TypeVar("T")
-
-RUNS: Final = int(os.environ.get("MODEL_RUNS", "200"))
 STEPS: Final = 12
-SUSPENDED: Final = 3
 TASKS_AT_ONCE: Final = 2
 
 END: Final = {"do": "end", "status": "SUCCEEDED"}
@@ -105,42 +94,19 @@ times = st.sampled_from(
 """0 is until something is about to expire."""
 
 
-class TaskCore(RuleBasedStateMachine):
-    """Everything that happens to tasks, one thing after the other, or within each other.
+class TaskCore(Histories):
+    """Everything that happens to tasks."""
 
-    There is one rule, which chooses among what is possible: Hypothesis leaves out half of many
-    rules in each run, and without a create, or without progress, nothing happens.
-    """
+    points, plans, newest = points, plans, TASKS_AT_ONCE
+    world: World
 
     @initialize(data=st.data(), lag=st.sampled_from((0, 20_000)), answering=st.booleans())
     def begin(self, data: st.DataObject, lag: int, answering: bool) -> None:
-        figures["runs"] += 1
-        self.world = new_world(figures)
+        self.begin_in(new_world(figures), data)
         self.world.step_functions.lag_ms = lag
         self.answering = answering
-        self.draw = data.draw
-        self.fixed: Plan | None = None
         first = (self.ask, self.ask, self.create, self.create_keyed, self.create_chosen)
         self.draw(st.sampled_from(first))()
-
-    @rule(data=st.data())
-    def steps(self, data: st.DataObject) -> None:
-        """Three at once: Hypothesis likes to stop early."""
-        self.draw = data.draw
-        for _ in range(3):
-            figures["steps"] += 1
-            self.draw(st.sampled_from(self._possible()), label="step")()
-
-    def _possible(self) -> list[Callable[[], None]]:
-        """What can happen now, the more often the likelier."""
-        world = self.world
-        possible: list[Callable[[], None]] = []
-        if world.suspended:
-            possible += [self.go_on] * 2
-        possible += [self.wait] * 2
-        if len(world.suspended) < SUSPENDED:
-            possible += [self.overtake] * 5
-        return possible + self._actions()
 
     def _actions(self) -> list[Callable[[], None]]:
         """What clients, executions and AWS may do now."""
@@ -172,17 +138,6 @@ class TaskCore(RuleBasedStateMachine):
         if world.step_functions.events:
             possible += [self.hear] * 3
         return possible
-
-    def _pick(self, things: Sequence[T]) -> T:
-        """One of several, from the newest."""
-        return things[-1 - self.draw(st.integers(0, min(len(things), TASKS_AT_ONCE) - 1))]
-
-    def _plan(self) -> Plan:
-        """The plan of the next actor."""
-        if self.fixed is not None:
-            plan, self.fixed = self.fixed, None
-            return plan
-        return self.draw(plans)
 
     def _tasks(self) -> list[str]:
         return sorted(row["taskId"]["S"] for row in dynamodb.items(TABLE)) or ["c1-" + "0" * 32]
@@ -299,22 +254,6 @@ class TaskCore(RuleBasedStateMachine):
 
     # schedules, clocks, and who was interrupted
 
-    def overtake(self) -> None:
-        """One begins, another does something before a call of the first."""
-        action = self.draw(st.sampled_from(self._actions()), label="overtaken")
-        self._overtaken(action, self.draw(points))
-
-    def _overtaken(self, action: Callable[[], None], point: Point) -> None:
-        before = list(self.world.suspended)
-        self.fixed = Plan(pauses=frozenset({point}))
-        action()
-        self.fixed = None
-        for first in [actor for actor in self.world.suspended if actor not in before]:
-            for _ in range(self.draw(st.integers(1, 2))):
-                self.draw(st.sampled_from([self.wait, *self._actions()]), label="overtakes")()
-            if first in self.world.suspended:
-                self.world.go_on(first)
-
     def sweep(self) -> None:
         if self.draw(st.booleans()):
             self.world.advance(self.world.due_in_ms())
@@ -323,9 +262,6 @@ class TaskCore(RuleBasedStateMachine):
     def wait(self) -> None:
         ms = self.draw(times) or max(0, self.world.expires_in_ms() - SKEW_MS // 2)
         self.world.advance(ms, self.draw(st.booleans()))
-
-    def go_on(self) -> None:
-        self.world.go_on(self._pick(self.world.suspended))
 
     def delete_expired(self) -> None:
         self.world.delete_expired()
@@ -339,25 +275,9 @@ class TaskCore(RuleBasedStateMachine):
 
 @pytest.fixture(scope="module", autouse=True)
 def aws() -> Iterator[None]:
-    logging.disable()  # a run logs more than it does
-    with mock_aws(), patched():
-        dynamodb.create_tables()
+    with on_moto(patched()):
         yield
-    logging.disable(logging.NOTSET)
 
 
 def test_every_task_ends_once_and_nothing_is_lost() -> None:
-    run_state_machine_as_test(
-        TaskCore,
-        settings=settings(
-            max_examples=RUNS,
-            stateful_step_count=STEPS,
-            derandomize="MODEL_RUNS" not in os.environ,
-            backend=BACKEND,
-            database=None,
-            deadline=None,
-            phases=(Phase.generate, Phase.shrink),
-            suppress_health_check=list(HealthCheck),
-            print_blob=False,
-        ),
-    )
+    check(TaskCore, STEPS)

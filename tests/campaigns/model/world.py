@@ -27,7 +27,7 @@ from mcp_tasks.server.methods.idempotent_creation import IdempotentCreation
 from mcp_tasks.server.methods.poll_rate_limit import PollRateLimit
 from mcp_tasks.server.methods.result_links import ResultLinks
 from mcp_tasks.server.methods.stream_connection import MAX_ERROR_RESPONSES
-from mcp_tasks.server.methods.task_creation import IdUsedBefore, TaskCreation, WriteOutcomeUnknown
+from mcp_tasks.server.methods.task_creation import TaskCreation, WriteOutcomeUnknown
 from mcp_tasks.server.methods.task_operations import TaskOperations
 from mcp_tasks.server.methods.task_wire_format import detailed_task
 from mcp_tasks.server.methods.tasks import TaskMethods
@@ -71,6 +71,8 @@ from tests.campaigns.model.history import (
     DAY,
     HOUR,
     MINUTE,
+    OWNER,
+    SECRET,
     History,
     begin,
     clock_of_histories,
@@ -96,10 +98,7 @@ LOOKS: Final = 12
 
 START_REFUSED: Final = "The task could not be started; "
 
-SECRET: Final = "the deployment's secret, 32 characters"
 
-OWNER: Final = "alice"
-STRANGER: Final = "mallory"
 MACHINE: Final = f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:"
 
 
@@ -724,7 +723,7 @@ class World(History):
             return self.stage.refused
         if task.status_message == EXECUTION_NOT_FOUND:
             return self.step_functions.find(task.state_machine_arn, task.task_id) is None
-        if task.status_message in (ID_USED_BEFORE, IdUsedBefore().message):
+        if task.status_message == ID_USED_BEFORE:
             return executions != self.step_functions.of(task.task_id)
         return any(e.status not in ("RUNNING", "SUCCEEDED") for e in executions)
 

@@ -35,10 +35,11 @@ def complete_argument(catalogue: Catalogue, call_quota: CallQuota) -> Method:
             raise invalid_params("params.context must be an object")
         others = string_map(context.get("arguments"), "params.context.arguments")
         completer = entry.load().complete.get(name)
-        from ...registry.decorated_function import finished
-
         if completer is None:
             raise invalid_params(f"Unknown argument: {name[:64]}")
+        # Not at the top: it imports pydantic, which the functions that answer polls do not load.
+        from ...registry.decorated_function import finished
+
         with call_quota.hold(call), client_errors_redacted("completion"):
             values = list(islice(finished(completer(value, others)), MAX_COUNTED_VALUES + 1))
             if not all(isinstance(each, str) for each in values):

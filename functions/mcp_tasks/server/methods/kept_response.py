@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from http import HTTPStatus
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -47,10 +46,7 @@ def outcome_of(response: Mapping[str, Any], read_task: Callable[[str], Task]) ->
     """What a response stands for; `read_task` gets a task's id. Raises ProtocolError when it is an
     error."""
     if "error" in response:
-        error = response["error"]
-        raise ProtocolError(
-            error["code"], error["message"], error.get("data"), status=HTTPStatus.OK
-        )
+        raise ProtocolError.from_error(response["error"])
     if "taskId" in response:
         return TaskCreated(read_task(response["taskId"]))
     return Complete(response["result"])

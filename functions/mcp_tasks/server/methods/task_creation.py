@@ -41,6 +41,7 @@ from ...tasks.task import Task, now_ms
 from ...tasks.task_table import TaskTable, is_same_creation
 from ...workflows.executions import Executions, StartFailed
 from ...workflows.finish import fail_task
+from ...workflows.reconcile import ID_USED_BEFORE
 from ..call import Call
 from .execution_input import encode, with_stored_arguments
 from .too_many_requests import task_quota_errors
@@ -223,9 +224,7 @@ class IdUsedBefore(ProtocolError):
     remembered."""
 
     def __init__(self) -> None:
-        super().__init__(
-            ErrorCode.INVALID_PARAMS, "An earlier task had the same id; call again with a new one"
-        )
+        super().__init__(ErrorCode.INVALID_PARAMS, ID_USED_BEFORE)
 
 
 def _not_written() -> ProtocolError:

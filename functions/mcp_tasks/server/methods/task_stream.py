@@ -105,13 +105,8 @@ class TaskStream:
             linked = self.result_links.with_result(task, self.clock.now_ms())
             return Complete(linked.result or {})
         connection.before_error()
-        error = task.error or {
-            "code": ErrorCode.INTERNAL_ERROR,
-            "message": "The task was cancelled",
-        }
-        raise ProtocolError(
-            error["code"], error["message"], error.get("data"), status=HTTPStatus.OK
-        )
+        cancelled = {"code": ErrorCode.INTERNAL_ERROR, "message": "The task was cancelled"}
+        raise ProtocolError.from_error(task.error or cancelled)
 
 
 def _buffered_ms(task: Task, connection: StreamConnection) -> int:
