@@ -22,10 +22,12 @@ if TYPE_CHECKING:
         ToolError,
     )
     from .registry.context import AsyncTaskContext, TaskContext
+    from .registry.durable_errors import NeedsTask, StepFailed, WaitTimedOut
     from .registry.function_tool import tool
     from .registry.prompt import Message, assistant, prompt, user
     from .registry.resource import NotFound, resource
     from .registry.results import ToolResult
+    from .registry.retry_policy import Retry
     from .registry.workflow_tool import workflow_tool
 
 __all__ = [
@@ -37,11 +39,15 @@ __all__ = [
     "Completion",
     "InputDeclined",
     "Message",
+    "NeedsTask",
     "NotFound",
+    "Retry",
     "Root",
+    "StepFailed",
     "TaskContext",
     "ToolError",
     "ToolResult",
+    "WaitTimedOut",
     "assistant",
     "content",
     "prompt",
@@ -60,11 +66,15 @@ _MODULES = {
     "Completion": "asking",
     "InputDeclined": "asking",
     "Message": "prompt",
+    "NeedsTask": "durable_errors",
     "NotFound": "resource",
+    "Retry": "retry_policy",
     "Root": "asking",
+    "StepFailed": "durable_errors",
     "TaskContext": "context",
     "ToolError": "asking",
     "ToolResult": "results",
+    "WaitTimedOut": "durable_errors",
     "assistant": "prompt",
     "prompt": "prompt",
     "resource": "resource",

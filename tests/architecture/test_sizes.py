@@ -17,11 +17,14 @@ MAX_FUNCTION_LINES: Final = 40
 MAX_PARAMETERS: Final = 6
 
 AUTHORS: Final = "a decorator of tools' authors: each parameter is one of their options, documented"
+OPERATION: Final = "a durable operation: each parameter is one of its authors' options, documented"
 EXCEPTIONS: Final = {
     "functions/mcp_tasks/registry/function_tool.py::tool": AUTHORS,
     "functions/mcp_tasks/registry/workflow_tool.py::workflow_tool": AUTHORS,
     "functions/mcp_tasks/registry/resource.py::resource": AUTHORS,
     "functions/mcp_tasks/registry/prompt.py::prompt": AUTHORS,
+    "functions/mcp_tasks/registry/durable_calls.py::map": OPERATION,
+    "functions/mcp_tasks/registry/async_durable_calls.py::map": OPERATION,
 }
 """What may be larger, a module or a function of one, and why."""
 

@@ -13,6 +13,10 @@ from ..protocol.notifications import LogLevel
 from ..tasks.forms import InvalidAnswer
 from ..tasks.questions import Kind, Question
 from .asking import AskForm, AskModel, AskRoots, AskUrl, Completion, InputRequest, Root
+from .async_durable_calls import AsyncDurableCalls
+from .durable_calls import DurableCalls
+from .durable_errors import NeedsTask
+from .durable_operations import Operations
 
 Form = TypeVar("Form", bound=BaseModel)
 
@@ -55,6 +59,8 @@ class Context:
     """The answers that the function has asked for and got so far, by key."""
     asked: dict[str, Question] = field(default_factory=dict, repr=False)
     """The questions that the function has asked so far, by key."""
+    operations: Operations | None = field(default=None, repr=False)
+    """The durable operations of a tool that runs as a task."""
 
     def of(self, function: Callable[..., Any]) -> TaskContext | AsyncTaskContext:
         """The context for a function of the same run: one whose questions are awaited, if the
@@ -103,6 +109,8 @@ class Context:
 
     def _ask_all(self, requests: Mapping[str, InputRequest[Any]]) -> dict[str, Any]:
         """The values of the answers. Raises InputRequired."""
+        if self.operations is not None and self.operations.in_step:
+            raise NeedsTask("ask")
         questions = {key: request.question() for key, request in requests.items()}
         for key, question in questions.items():
             # With one key, the answer to the first question would be used for the second.
@@ -126,11 +134,13 @@ class Context:
         except InvalidAnswer:
             # An unusable answer is asked for again (mrtr.mdx, "Error Handling").
             return None
+        if self.operations is not None:
+            self.operations.answered(key, self.used_answers[key])
         return self.used_answers[key]
 
 
 @dataclass(frozen=True, slots=True)
-class TaskContext(Context):
+class TaskContext(DurableCalls, Context):
     """What a tool, a prompt or a resource gets for a parameter of this type: its own run.
 
     Tests make one themselves. In `TaskContext()`, `task_id` is None, reports and log messages are
@@ -188,7 +198,7 @@ class TaskContext(Context):
 
 
 @dataclass(frozen=True, slots=True)
-class AsyncTaskContext(Context):
+class AsyncTaskContext(AsyncDurableCalls, Context):
     """The TaskContext of an `async def`: its questions are awaited, `await task.ask(...)`.
 
     A function that asks ends at the question, and runs again from its beginning when there is an

@@ -7,11 +7,12 @@ or `async def`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, TypeVar
 
 from . import schema
 from .context import CONTEXTS, AsyncTaskContext, Context
+from .durable_operations import Operations
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -49,7 +50,10 @@ def call(
     """Run a function to its end, with the context for its `parameter`, if it takes one."""
     if parameter is not None:
         arguments = {**arguments, parameter: context.of(function)}
-    return finished(function(**arguments))
+    returned = function(**arguments)
+    if context.operations is not None and inspect.iscoroutine(returned):
+        returned = _settled(returned, context.operations)
+    return finished(returned)
 
 
 def finished(returned: Any) -> Any:
@@ -59,3 +63,11 @@ def finished(returned: Any) -> Any:
     import asyncio  # most functions need none
 
     return asyncio.run(returned)
+
+
+async def _settled(function: Coroutine[Any, Any, Any], operations: Operations) -> Any:
+    """Run a function to its end, and the steps that it has begun to theirs."""
+    try:
+        return await function
+    finally:
+        await operations.settle()

@@ -92,7 +92,7 @@ class Tool:
         if not timedelta(seconds=1) <= self.timeout <= MAX_LAMBDA_TIMEOUT:
             raise ValueError(
                 f"{self.name}: a function's timeout is 1 second to 15 minutes (Lambda's limit); "
-                "declare longer work as a workflow_tool, whose states may wait for a year"
+                "longer work is done in steps (task.step), each within a run, or by a workflow_tool"
             )
         if isinstance(self.scopes, str) or not all(map(_SCOPE.fullmatch, self.scopes)):
             raise ValueError(
