@@ -23,6 +23,7 @@ TABLE: Final = "tasks"
 MAILBOXES: Final = "mailboxes"
 CALLERS: Final = "callers"
 SESSIONS: Final = "sessions"
+JOURNAL: Final = "journal"
 PAYLOADS: Final = "payloads"
 
 FAULTS: Final = frozenset({"InternalError", "InternalFailure", "InternalServerError"})
@@ -196,19 +197,7 @@ def create_table() -> str:
 
 def create_mailboxes() -> str:
     """The table of mailboxes, as `infra/mailboxes.py` declares its key."""
-    _create(
-        TableName=MAILBOXES,
-        KeySchema=[
-            {"AttributeName": "pk", "KeyType": "HASH"},
-            {"AttributeName": "sk", "KeyType": "RANGE"},
-        ],
-        AttributeDefinitions=[
-            {"AttributeName": "pk", "AttributeType": "S"},
-            {"AttributeName": "sk", "AttributeType": "S"},
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
-    return MAILBOXES
+    return _create_with_sort_key(MAILBOXES)
 
 
 def create_callers() -> str:
@@ -224,8 +213,17 @@ def create_callers() -> str:
 
 def create_sessions() -> str:
     """The table of sessions, as `infra/tables.py` declares its key."""
+    return _create_with_sort_key(SESSIONS)
+
+
+def create_journal() -> str:
+    """The table of journals, as `infra/tables.py` declares its key."""
+    return _create_with_sort_key(JOURNAL)
+
+
+def _create_with_sort_key(table: str) -> str:
     _create(
-        TableName=SESSIONS,
+        TableName=table,
         KeySchema=[
             {"AttributeName": "pk", "KeyType": "HASH"},
             {"AttributeName": "sk", "KeyType": "RANGE"},
@@ -236,7 +234,7 @@ def create_sessions() -> str:
         ],
         BillingMode="PAY_PER_REQUEST",
     )
-    return SESSIONS
+    return table
 
 
 def create_payloads() -> str:
@@ -246,6 +244,11 @@ def create_payloads() -> str:
 
 
 def raw_rows() -> list[dict[str, Any]]:
-    """Every row of the table as DynamoDB keeps it, expired ones included."""
-    items: list[dict[str, Any]] = real("dynamodb").scan(TableName=TABLE)["Items"]
-    return sorted(items, key=lambda item: str(item["taskId"]))
+    """Every row of the tasks table as DynamoDB keeps it, expired ones included."""
+    return sorted(items_of(TABLE), key=lambda item: str(item["taskId"]))
+
+
+def items_of(table: str) -> list[dict[str, Any]]:
+    """Every item of a table as DynamoDB keeps it."""
+    items: list[dict[str, Any]] = real("dynamodb").scan(TableName=table)["Items"]
+    return items

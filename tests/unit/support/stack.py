@@ -21,6 +21,7 @@ from tests import wire
 from tests.unit.support.aws import (
     ACCOUNT,
     CALLERS,
+    JOURNAL,
     MAILBOXES,
     PAYLOADS,
     REGION,
@@ -49,6 +50,7 @@ ENVIRONMENT: Final = {
     "MAILBOXES_TABLE": MAILBOXES,
     "CALLERS_TABLE": CALLERS,
     "SESSIONS_TABLE": SESSIONS,
+    "JOURNAL_TABLE": JOURNAL,
     "PAYLOADS_BUCKET": PAYLOADS,
     "AUTH": "none",
     "STATE_MACHINE_PREFIX": PREFIX,

@@ -1,0 +1,291 @@
+"""The durable operations of a tool that runs, each of which the journal knows by its place.
+
+The first operation that a tool comes to is number 1, and so on. A tool that runs again comes to the
+same operations in the same order: those that are recorded return what they returned then, and the
+first one that is not recorded goes on.
+
+Every operation is a method that takes its number when it is called, and returns a coroutine. So the
+numbers are the same however an `async def` awaits its operations.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+from ..registry.durable_errors import NeedsTask, WaitTimedOut
+from ..registry.durable_operations import StepOptions
+from . import identity
+from .attempts import Attempt, Attempts, current_token
+from .maps import Map
+from .record import Kind, Operation, State
+from .run import Mode, Run
+from .slot import Slot
+from .suspension import NonDeterminism
+from .typed_value import TypedValue
+
+Result = TypeVar("Result")
+Operating = Coroutine[Any, Any, Result]
+
+SETTLE_SECONDS: Final = 0.01
+
+MAX_NAME_CHARACTERS: Final = 200
+"""Of an operation's key, and of a change's name."""
+
+VERSION: Final = "version#"
+"""What the ids of versions begin with; the name of the change follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """What undoes an operation that is done."""
+
+    operation_id: str
+    name: str
+    """Of what was done."""
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+class DurableOperations:
+    """Behind `task.step`, `task.sleep` and the others, for one run of a tool."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.undos: list[Undo] = []
+        """What undoes the operations that are done, in their order."""
+        self._count = 0
+        self._unrecorded_count = 0
+        self._attempts = Attempts(run)
+
+    def step(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[Any],
+        options: StepOptions,
+        undo: Callable[[Any], Any] | None = None,
+    ) -> Operating[Any]:
+        """Run a function once, and keep its result."""
+        self.run.check_step_timeout(options.timeout)
+        name = identity.function_name(function)
+        attempt = Attempt(
+            self._next(Kind.STEP, name, options.key, *arguments),
+            functools.partial(self.run.stand_in(function), *arguments),
+            TypedValue(function),
+            options,
+            undo,
+        )
+        return self._step(attempt)
+
+    async def _step(self, attempt: Attempt) -> Any:
+        value = await self._attempts.result(attempt)
+        if attempt.undo is not None:
+            self._register(attempt.slot, attempt.undo, value)
+        return value
+
+    def on_cancel(self, function: Callable[[], Any]) -> Operating[None]:
+        """Have a function called when the task is cancelled or fails."""
+        slot = self._next(Kind.ON_CANCEL, identity.function_name(function))
+        return self._on_cancel(slot, function)
+
+    async def _on_cancel(self, slot: Slot, function: Callable[[], Any]) -> None:
+        if slot.record is None:
+            self.run.go_forward()
+            self.run.announce_undo()
+            self.run.journal.write(slot.new(State.DONE, undo=slot.operation.name))
+        self._register(slot, function)
+
+    def sleep(self, until: timedelta | datetime) -> Operating[None]:
+        """Wait, while nothing runs."""
+        slot = self._next(Kind.SLEEP, "until" if isinstance(until, datetime) else "for", None)
+        return self._sleep(slot, until)
+
+    async def _sleep(self, slot: Slot, until: timedelta | datetime) -> None:
+        record = slot.record
+        if record is None:
+            self.run.go_forward()
+            due_at = self.run.time(until)
+            record = self.run.journal.write(slot.new(State.WAITING, due_at=due_at))
+        if (record.due_at or 0) > self.run.clock():
+            self.run.suspend(record.due_at or 0)
+
+    def wait_for(
+        self,
+        check: Callable[[], Any],
+        *,
+        every: timedelta,
+        until: timedelta | datetime,
+        key: str | None = None,
+    ) -> Operating[Any]:
+        """Call a function again and again, until it returns something true."""
+        if every < timedelta(seconds=1):
+            raise ValueError("task.wait_for: every is at least a second")
+        slot = self._next(Kind.WAIT_FOR, identity.function_name(check), key)
+        return self._wait_for(slot, check, every, until)
+
+    async def _wait_for(
+        self,
+        slot: Slot,
+        check: Callable[[], Any],
+        every: timedelta,
+        until: timedelta | datetime,
+    ) -> Any:
+        record, typed = slot.record, TypedValue(check)
+        if record is None or not record.ended:
+            self.run.go_forward()
+            limit = self.run.time(until) if record is None else record.value
+            found = typed.to_json(await self._attempts.call(slot, self.run.stand_in(check)))
+            now = self.run.clock()
+            if found:
+                record = self.run.journal.write(slot.new(State.DONE, value=found))
+            elif now >= limit:
+                record = self.run.journal.write(slot.new(State.FAILED))
+            else:
+                if record is None:
+                    record = self.run.journal.write(slot.new(State.STARTED, value=limit))
+                # Another run may have found it meanwhile: then the next run sees that.
+                self.run.suspend(min(limit, now + round(every.total_seconds() * 1000)))
+        if record.state is State.FAILED:
+            raise WaitTimedOut(f"{slot.operation.name} was not true in time")
+        return typed.from_json(self.run.journal.value(record))
+
+    def map(
+        self,
+        function: Callable[[Any], Any],
+        items: Sequence[Any],
+        options: StepOptions,
+        *,
+        concurrency: int,
+        tolerate: int,
+    ) -> Operating[list[Any]]:
+        """Run a function for each item, side by side."""
+        self.run.check_step_timeout(options.timeout)
+        name = identity.function_name(function)
+        slot = self._next(Kind.MAP, name, options.key, list(items), concurrency)
+        call = self.run.stand_in(function)
+        calls = [functools.partial(call, item) for item in items]
+        types = [TypedValue(function)] * len(calls)
+        items_map = Map(self._attempts, slot, calls, types, options)
+        return items_map.results(concurrency, tolerate)
+
+    def gather(
+        self,
+        functions: Sequence[Callable[[], Any]],
+        options: StepOptions,
+        *,
+        tolerate: int,
+    ) -> Operating[list[Any]]:
+        """Run several functions side by side."""
+        self.run.check_step_timeout(options.timeout)
+        slot = self._next(Kind.MAP, "gather", options.key, list(functions))
+        types = [TypedValue(function) for function in functions]
+        calls = [self.run.stand_in(function) for function in functions]
+        functions_map = Map(self._attempts, slot, calls, types, options)
+        return functions_map.results(len(functions), tolerate)
+
+    def now(self) -> Operating[datetime]:
+        """The time, when the tool first came here."""
+        return self._now(self._next(Kind.NOW, "now"))
+
+    async def _now(self, slot: Slot) -> datetime:
+        record = slot.record
+        if record is None:
+            self.run.go_forward()
+            record = self.run.journal.write(slot.new(State.DONE, value=self.run.clock()))
+        return datetime.fromtimestamp(record.value / 1000, UTC)
+
+    def version(self, change: str, number: int) -> Operating[int]:
+        """Which way a task takes: `number`; or 0, if it had passed here before there was one."""
+        _check_name(change)
+        self._enter(Kind.VERSION.value)
+        return self._version(change, number)
+
+    async def _version(self, change: str, number: int) -> int:
+        record = self.run.journal.find(f"{VERSION}{change}")
+        if record is None:
+            last = self.run.journal.last_operation
+            if last is not None and int(last.id) > self._count:
+                return 0
+            self.run.go_forward()
+            operation = Operation(Kind.VERSION, change)
+            slot = Slot(f"{VERSION}{change}", operation, None)
+            record = self.run.journal.write(slot.new(State.DONE, value=number))
+        return int(record.value)
+
+    def uuid(self) -> UUID:
+        """A UUID that is the same each time. It needs no record: it follows from its place."""
+        return identity.unique_id(self.run.journal.task_id, self._unrecorded("uuid"))
+
+    def random(self) -> float:
+        """A number from 0 to 1 that is the same each time. It needs no record, either."""
+        return identity.fraction(self.run.journal.task_id, self._unrecorded("random"))
+
+    @property
+    def count(self) -> int:
+        """How many operations the tool has come to."""
+        return self._count
+
+    def check_end(self) -> None:
+        """Raises NonDeterminism when the journal has operations that the tool did not come to."""
+        last = self.run.journal.last_operation
+        forward = self.run.mode in (Mode.FORWARD, Mode.REPLAY)
+        if forward and last is not None and int(last.id) > self._count:
+            raise NonDeterminism(last.operation, None)
+
+    def answered(self, key: str, answer: Any) -> None:
+        """Keep an answer that the tool uses."""
+        self.run.answered(key, answer)
+
+    @property
+    def in_step(self) -> bool:
+        """Whether the function of a step runs."""
+        return current_token.get() is not None
+
+    @property
+    def step_token(self) -> str:
+        """The token of the step that runs. Raises LookupError outside of a step."""
+        token = current_token.get()
+        if token is None:
+            raise LookupError("task.step_token is a step's: read it in the function of a step")
+        return token
+
+    async def settle(self) -> None:
+        """Wait until the steps have ended that other coroutines have begun in this run."""
+        import asyncio  # this is awaited by its loop
+
+        while self.run.in_flight:
+            await asyncio.sleep(SETTLE_SECONDS)
+
+    def _register(self, slot: Slot, function: Callable[..., Any], *arguments: Any) -> None:
+        self.undos.append(Undo(slot.id, slot.operation.name, function, arguments))
+
+    def _next(self, kind: Kind, name: str, key: str | None = None, *arguments: Any) -> Slot:
+        """The operation that the tool comes to. Raises NonDeterminism when another one was here."""
+        _check_name(key)
+        self._enter(kind.value)
+        self._count += 1
+        operation = Operation(kind, name, key, identity.arguments_hash(*arguments))
+        record = self.run.journal.find(f"{self._count:06}")
+        if record is not None and record.operation != operation:
+            raise NonDeterminism(record.operation, operation)
+        return Slot(f"{self._count:06}", operation, record)
+
+    def _enter(self, operation: str) -> None:
+        if self.in_step:
+            raise NeedsTask(operation)
+        self.run.enter()
+
+    def _unrecorded(self, what: str) -> str:
+        """The place of an operation that is not recorded. It does not count among the others."""
+        self._enter(what)
+        self._unrecorded_count += 1
+        return f"{what}#{self._unrecorded_count}"
+
+
+def _check_name(name: str | None) -> None:
+    if name is not None and len(name) > MAX_NAME_CHARACTERS:
+        raise ValueError(f"a key, or a change's name, has at most {MAX_NAME_CHARACTERS} characters")
