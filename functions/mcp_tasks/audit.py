@@ -2,9 +2,10 @@
 
     {"message": "audit", "action": "read", "task_id": "c1-...", "principal": "https://...|alice"}
 
-A client's actions are `create`, `read`, `answer` and `cancel`; the server's is `end`. A line has
-nothing of the task's arguments, questions, answers or result. `refused` marks an action that was
-not done, because the principal has no such task.
+A client's actions are `create`, `read`, `answer`, `cancel`, `delete`. The server's are `end`, and
+`undo` for what could not be undone of a cancelled or failed task. A line has nothing of the task's
+arguments, questions, answers or result. `refused` marks an action that was not done, because the
+principal has no such task.
 """
 
 from __future__ import annotations
@@ -13,12 +14,17 @@ from typing import Any, Literal
 
 from aws_lambda_powertools import Logger
 
-Action = Literal["create", "read", "answer", "cancel", "delete", "end"]
+Action = Literal["create", "read", "answer", "cancel", "delete", "end", "undo"]
 
 logger = Logger()
 
 
-def audit(action: Action, task_id: str, principal: str, **more: str | bool) -> None:
-    """Write a line, with further members such as `refused` or `status`."""
-    line: dict[str, Any] = {"action": action, "task_id": task_id, "principal": principal, **more}
+def audit(action: Action, task_id: str, principal: str | None, **more: str | bool) -> None:
+    """Write a line, with further members such as `refused` or `status`.
+
+    A worker does not know the principal.
+    """
+    line: dict[str, Any] = {"action": action, "task_id": task_id, **more}
+    if principal is not None:
+        line["principal"] = principal
     logger.info("audit", **line)

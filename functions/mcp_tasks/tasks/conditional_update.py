@@ -51,8 +51,8 @@ class ConditionalUpdate:
     """When to reconcile the task, counted from the write; None to leave that as it is."""
     execution_ended: bool = False
     """Whether the execution has ended, so that the task need not be reconciled any more."""
-    expired: bool = False
-    """Whether the task has to have expired; every other write is to a task that has not."""
+    expired: bool | None = False
+    """Whether the task has to have expired; None for a write to which it does not matter."""
     by_worker: bool = False
     """Whether a worker writes it. A worker's role may name `row_updates.WORKER_ATTRIBUTES` only,
     and may not read the row, so the write schedules nothing and returns nothing."""
@@ -124,7 +124,7 @@ def refusal(
     if not item:
         return UnknownTask(task_id)
     task = task_of(item)
-    gone = task.expired(written_at) and not update.expired
+    gone = task.expired(written_at) and update.expired is False
     if gone or (update.principal is not None and task.principal != update.principal):
         return UnknownTask(task_id)
     if task.status.terminal:
@@ -135,9 +135,11 @@ def refusal(
 def _render_conditions(update: ConditionalUpdate, rendered: Rendered, now: int) -> None:
     # An expired task is gone, though DynamoDB may keep its row for days. Race, for the one write to
     # an expired task: none; but a clock that is ahead must not end a task before its time.
-    rendered.conditions.append(f"expiresAtMs {'<=' if update.expired else '>'} :now")
+    if update.expired is not None:
+        rendered.conditions.append(f"expiresAtMs {'<=' if update.expired else '>'} :now")
+        rendered.values[":now"] = now
     rendered.conditions.append(status_in(*update.sources))
-    rendered.values.update({":now": now, **status_values(*update.sources)})
+    rendered.values.update(status_values(*update.sources))
     rendered.conditions.extend(update.conditions)
     if update.visible and not update.expired:
         # Race: the writer before this one had a clock that is ahead of this one's. A task's times

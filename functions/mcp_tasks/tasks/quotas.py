@@ -16,12 +16,13 @@ from botocore.exceptions import ClientError
 
 from ..aws.conditional_check import existing_item
 from ..aws.dynamodb_values import to_attribute
+from .batch_read import MAX_BATCH_ROWS
 from .caller_key import caller_key
 from .errors import Busy
 from .principals import role_of
 from .quota_item import NewEntry, QuotaItem, add_entry_request, quota_item_of
 from .rate_limit import RateLimit
-from .task_table import MAX_BATCH_ROWS, TaskTable
+from .task_table import TaskTable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from ..payloads.pointer import PayloadPointer
@@ -21,6 +21,7 @@ from .task import Task
 from .task_item import ask_attributes
 
 NOT_TERMINAL: Final = sources(Status.WORKING)
+NOTHING_TO_UNDO: Final = ("(attribute_not_exists(#undo) OR #undo = :noUndo)",)
 
 WORKER_ATTRIBUTES: Final = frozenset(
     {
@@ -30,6 +31,12 @@ WORKER_ATTRIBUTES: Final = frozenset(
 )
 """The attributes that a worker's writes name, and that its role may name. Without the others a
 worker cannot write a row that any function takes for a task."""
+
+DURABLE_ATTRIBUTES: Final = WORKER_ATTRIBUTES | {"undo"}
+"""The same for the worker of a tool that may do durable operations."""
+
+READ_BY_WORKER: Final = ("taskId", "status", "expiresAtMs")
+"""The attributes that a worker may read: whether its task goes on."""
 
 Answers = Mapping[str, Mapping[str, dict[str, Any]]]
 """Ask id -> question key -> answer."""
@@ -47,6 +54,15 @@ def store_tool_error(message: str) -> ConditionalUpdate:
     # Race: a step outlives its execution's end; nothing is written to a terminal task.
     return ConditionalUpdate(
         sources=NOT_TERMINAL, sets={"toolError": message}, visible=False, by_worker=True
+    )
+
+
+def set_undo(undo: bool) -> ConditionalUpdate:
+    """Note whether anything that the task did is to be undone when it is cancelled or fails."""
+    # Race: the task is cancelled while a step begins that something undoes. Whoever cancels it
+    # reads here, once the row is terminal, whether to undo: a step that comes later must not begin.
+    return ConditionalUpdate(
+        sources=NOT_TERMINAL, sets={"undo": undo}, visible=False, by_worker=True
     )
 
 
@@ -145,7 +161,46 @@ def fail(
     A step of an execution that has ended may run on all the same (`step_may_run`).
     """
     stored = {"error": json.dumps(error), "statusMessage": message}
-    return _end(Status.FAILED, stored, execution_ended=not may_run, step_may_run=step_may_run)
+    update = _end(Status.FAILED, stored, execution_ended=not may_run, step_may_run=step_may_run)
+    if may_run:
+        return update
+    # Race: a step that is to be undone begins after the row was read. The row would leave the
+    # reconcile schedule, and nobody would know that something is to be undone.
+    return replace(
+        update, conditions=NOTHING_TO_UNDO, names={"#undo": "undo"}, values={":noUndo": False}
+    )
+
+
+def start_successor(task: Task) -> ConditionalUpdate:
+    """Let the task go on in another execution, the one after that which has ended."""
+    # Race: the end of an execution is told twice. Both go on with the same successor, which has
+    # one name; a third one would run beside it.
+    first = task.execution == 1
+    return ConditionalUpdate(
+        sources=NOT_TERMINAL,
+        conditions=("attribute_not_exists(#execution)" if first else "#execution = :execution",),
+        names={"#execution": "execution"},
+        values={} if first else {":execution": task.execution},
+        sets={"execution": task.execution + 1},
+        visible=False,
+        # The function may die before it has started the successor.
+        reconcile_in_ms=FIRST_RECONCILE_MS,
+    )
+
+
+def undone(message: str | None) -> ConditionalUpdate:
+    """Note that what a cancelled or failed task did is undone, but for what `message` says."""
+    # Race: the end of the execution that undid it is told twice, or to the sweeper as well.
+    return ConditionalUpdate(
+        sources=(Status.CANCELLED, Status.FAILED),
+        conditions=("#undo = :undo",),
+        names={"#undo": "undo"},
+        values={":undo": True},
+        sets={"undo": False, **({"statusMessage": message} if message else {})},
+        visible=False,
+        execution_ended=True,
+        expired=None,
+    )
 
 
 def cancel(principal: str) -> ConditionalUpdate:

@@ -71,6 +71,10 @@ class Task:
     answer. Then a caller's quota need not count a task that ended while it waited."""
     scopes: tuple[str, ...] = ()
     """The scopes that the tool needed when the task was created."""
+    execution: int = 1
+    """Which of the task's executions runs: a long one goes on in a successor."""
+    undo: bool = False
+    """Whether anything that the task did is to be undone when it is cancelled or fails."""
     client_context: Mapping[str, Any] = field(default_factory=dict)
     """What the server keeps of the client that created the task. Only `server` interprets it."""
 
@@ -78,6 +82,15 @@ class Task:
     def expires_at(self) -> int:
         """When the task ceases to exist; DynamoDB deletes its row hours or days later."""
         return self.created_at + self.ttl_ms
+
+    def is_same_creation(self, task: Task) -> bool:
+        """Whether a row is what an earlier attempt to write `task` has written, and not another
+        call's, which has the same id where clients choose it."""
+        return (self.created_at, self.input, self.client_context) == (
+            task.created_at,
+            task.input,
+            task.client_context,
+        )
 
     def expired(self, now: int) -> bool:
         """Whether the task's time to live has passed."""

@@ -102,6 +102,8 @@ def task_of(item: Mapping[str, Any]) -> Task:
         silence_ms=row.get("silenceMs", UNKNOWN_SILENCE_MS),
         sequential=row.get("sequential", False),
         scopes=tuple(sorted(row.get("scopes", ()))),
+        execution=row.get("execution", 1),
+        undo=row.get("undo", False),
         client_context=_json(row.get("clientContext")) or {},
     )
 

@@ -8,18 +8,18 @@ rows hours or days late.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
 from ..aws.conditional_check import existing_item
 from ..payloads.pointer import PayloadPointer
 from . import last_step, row_updates
+from .batch_read import read_batch
 from .conditional_update import ConditionalUpdate, refusal, update_request
-from .errors import Busy, ClientCannotAnswer, Conflict, TaskEnded, UnknownTask
+from .errors import ClientCannotAnswer, Conflict, TaskEnded, UnknownTask
 from .questions import Ask, kinds
 from .reconcile_index import ReconcileIndex
 from .row_updates import Answers
@@ -29,22 +29,6 @@ from .task_item import ITEM_KEPT_MS, item_of, task_of
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-
-MAX_BATCH_ROWS: Final = 100
-"""Rows that one BatchGetItem may read."""
-
-MAX_READ_ATTEMPTS: Final = 6
-"""How often a BatchGetItem is repeated for the rows that DynamoDB left out of its answer."""
-
-
-def is_same_creation(found: Task, task: Task) -> bool:
-    """Whether a row is what an earlier attempt to write `task` has written, and not another call's,
-    which has the same id where clients choose it."""
-    return (found.created_at, found.input, found.client_context) == (
-        task.created_at,
-        task.input,
-        task.client_context,
-    )
 
 
 class TaskTable:
@@ -67,7 +51,7 @@ class TaskTable:
             )
         except ClientError as error:
             found = task_of(existing_item(error))
-            if not is_same_creation(found, task):
+            if not found.is_same_creation(task):
                 raise Conflict(found) from None
 
     def discard(self, task_id: str, now: int) -> bool:
@@ -120,7 +104,7 @@ class TaskTable:
 
         Raises Busy when DynamoDB keeps leaving rows out of its answers.
         """
-        items = self._read_batch(task_ids)
+        items = read_batch(self._client, self._table, task_ids)
         found = (task_of(item) for item in items if _principal(item) == principal)
         return {task.task_id: task for task in found if not task.expired(now)}
 
@@ -133,8 +117,22 @@ class TaskTable:
         options = {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
         return {
             item["taskId"]["S"]: last_step.open_at(item, now)
-            for item in self._read_batch(task_ids, options)
+            for item in read_batch(self._client, self._table, task_ids, options)
         }
+
+    def is_running(self, task_id: str, now: int) -> bool:
+        """Whether a task goes on; a worker may read no more than that of a row."""
+        names = {f"#{name}": name for name in row_updates.READ_BY_WORKER}
+        item = self._client.get_item(
+            TableName=self._table,
+            Key={"taskId": {"S": task_id}},
+            ConsistentRead=True,
+            ProjectionExpression=", ".join(names),
+            ExpressionAttributeNames=names,
+        ).get("Item")
+        if item is None or int(item["expiresAtMs"]["N"]) <= now:
+            return False
+        return not Status(item["status"]["S"]).terminal
 
     def report(self, task_id: str, message: str, now: int) -> None:
         """Set the status message. Raises UnknownTask, and TaskEnded."""
@@ -146,6 +144,13 @@ class TaskTable:
         Raises UnknownTask, and TaskEnded.
         """
         self._write(task_id, row_updates.store_tool_error(message), now)
+
+    def set_undo(self, task_id: str, undo: bool, now: int) -> None:
+        """Note whether anything that the task did is to be undone when it is cancelled or fails.
+
+        Raises UnknownTask, and TaskEnded.
+        """
+        self._write(task_id, row_updates.set_undo(undo), now)
 
     def ask(self, task_id: str, ask: Ask, now: int) -> None:
         """Open an ask: store its questions and its token, and wait for the client.
@@ -216,6 +221,24 @@ class TaskTable:
         update = row_updates.fail(error, message, may_run=may_run, step_may_run=step_may_run)
         return self._update(task_id, update, now)
 
+    def start_successor(self, task: Task, now: int) -> Task:
+        """Let the task go on in another execution. Returns the task as written.
+
+        Raises Conflict when it does so already, TaskEnded, and UnknownTask.
+        """
+        return self._update(task.task_id, row_updates.start_successor(task), now)
+
+    def undone(self, task_id: str, message: str | None, now: int) -> bool:
+        """Note that what a cancelled or failed task did is undone, but for what `message` says.
+
+        Returns False when that was noted before.
+        """
+        try:
+            self._update(task_id, row_updates.undone(message), now)
+        except (TaskEnded, UnknownTask, Conflict):
+            return False
+        return True
+
     def cancel(self, task_id: str, now: int, principal: str) -> Task:
         """End the task because its client cancelled it; its execution may still run.
 
@@ -257,25 +280,6 @@ class TaskTable:
             TableName=self._table, Key={"taskId": {"S": task_id}}, ConsistentRead=True
         )
         return response.get("Item")
-
-    def _read_batch(
-        self, task_ids: Iterable[str], options: Mapping[str, Any] | None = None
-    ) -> list[dict[str, Any]]:
-        """The rows of up to MAX_BATCH_ROWS tasks, those that there are."""
-        keys: list[Any] = [{"taskId": {"S": task_id}} for task_id in task_ids]
-        items: list[dict[str, Any]] = []
-        for attempt in range(MAX_READ_ATTEMPTS):
-            if not keys:
-                break
-            # An answer holds 16 MB at most, and less from a busy table: the rest is asked again.
-            time.sleep(attempt and 0.02 * 2**attempt)
-            request: Any = {self._table: {"Keys": keys, "ConsistentRead": True, **(options or {})}}
-            response: Mapping[str, Any] = self._client.batch_get_item(RequestItems=request)
-            items += response.get("Responses", {}).get(self._table, [])
-            keys = response.get("UnprocessedKeys", {}).get(self._table, {}).get("Keys", [])
-        if keys:
-            raise Busy(f"{len(keys)} tasks could not be read")
-        return items
 
 
 def _principal(item: Mapping[str, Any]) -> str | None:

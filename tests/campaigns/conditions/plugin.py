@@ -19,7 +19,8 @@ from botocore.client import BaseClient
 from tests.campaigns.conditions.table import clauses
 
 PACKAGES: Final = tuple(
-    str(Path("mcp_tasks") / name) + os.sep for name in ("tasks", "sessions", "notifications")
+    str(Path("mcp_tasks") / name) + os.sep
+    for name in ("tasks", "sessions", "durable", "notifications")
 )
 """The packages that write under conditions."""
 ALWAYS: Final = "(attribute_exists(anything) OR attribute_not_exists(anything))"

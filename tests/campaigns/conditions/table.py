@@ -18,7 +18,7 @@ class Condition:
     """One clause of one method's write."""
 
     method: str
-    """`module.method`, of mcp_tasks.tasks, mcp_tasks.sessions or mcp_tasks.notifications."""
+    """`module.method`, of mcp_tasks.tasks, .sessions, .durable or .notifications."""
     clause: str
     race: str
     test: str
@@ -56,13 +56,87 @@ WRITERS: Final = {
         *("open", "answer", "claim", "ask_again", "finish", "cancel", "_end", "_update"),
     },
     "task_table": {"create", "discard"},
+    "journal_table": {"write"},
     "row_updates": {
         *("report", "store_tool_error", "ask", "answer", "close_ask", "mark_delivered", "_end"),
+        *("set_undo", "start_successor", "undone"),
     },
 }
 """Functions that make a conditional write, or say what one writes, by their module."""
 
 CONDITIONS: Final = (
+    Condition(
+        "task_table.set_undo",
+        "#status IN (:working, :input_required)",
+        "the task is cancelled while a step begins that something undoes; the step must not begin",
+        "tasks/test_task_table.py::test_a_terminal_task_never_changes[completed-set_undo]",
+    ),
+    Condition(
+        "task_table.set_undo",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "tasks/test_task_table.py::test_nothing_is_written_to_an_expired_task[set_undo]",
+    ),
+    Condition(
+        "task_table.start_successor",
+        "#status IN (:working, :input_required)",
+        "an end came first; a terminal task never changes",
+        "tasks/test_task_table.py::test_a_terminal_task_never_changes[completed-start_successor]",
+    ),
+    Condition(
+        "task_table.start_successor",
+        "expiresAtMs > :now",
+        "the task expired; it must not be written back to life",
+        "tasks/test_task_table.py::test_nothing_is_written_to_an_expired_task[start_successor]",
+    ),
+    Condition(
+        "task_table.start_successor",
+        "attribute_not_exists(#execution)",
+        "the first execution's end is told twice; a third execution would run beside the second",
+        "workflows/test_successor.py::test_two_functions_that_hear_of_one_end_count_one_successor",
+    ),
+    Condition(
+        "task_table.start_successor",
+        "#execution = :execution",
+        "a later execution's end is told twice",
+        "workflows/test_successor.py::test_two_functions_that_hear_of_one_end_count_one_successor",
+    ),
+    Condition(
+        "task_table.undone",
+        "#status IN (:cancelled, :failed)",
+        "a task that runs, and may do more, is not taken for undone",
+        "workflows/test_undo_execution.py::test_only_an_ended_task_is_undone",
+    ),
+    Condition(
+        "task_table.undone",
+        "#undo = :undo",
+        "the end of the execution that undid it is told twice",
+        "workflows/test_undo_execution.py::test_an_undoing_is_noted_once",
+    ),
+    Condition(
+        "task_table.fail",
+        "(attribute_not_exists(#undo) OR #undo = :noUndo)",
+        "a step that is to be undone begins after the row was read",
+        "workflows/test_undo_execution.py::test_a_step_that_begins_while_the_task_fails_is_undone",
+    ),
+    Condition(
+        "journal_table.write",
+        "attribute_not_exists(pk)",
+        "two runs come to one operation; both go on with the first result",
+        "durable/test_journal_table.py::test_the_first_result_of_a_step_stands",
+    ),
+    Condition(
+        "journal_table.write",
+        "#state = :state",
+        "another run has ended the operation since it was read",
+        "durable/test_journal_table.py::test_of_two_runs_of_one_attempt_the_first_result_stands",
+    ),
+    Condition(
+        "journal_table.write",
+        "#attempts = :attempts",
+        "another run has made the next attempt since it was read",
+        "durable/test_journal_table.py::test_of_two_runs_that_saw_the_same_record_one_goes_on",
+    ),
     Condition(
         "task_table.discard",
         "#status IN (:completed, :failed, :cancelled)",

@@ -13,6 +13,7 @@ from typing import Any, Final
 import pytest
 from botocore.exceptions import ClientError
 
+from mcp_tasks.tasks.batch_read import MAX_BATCH_ROWS
 from mcp_tasks.tasks.caller_key import caller_key
 from mcp_tasks.tasks.errors import Busy
 from mcp_tasks.tasks.quota_item import ITEM_KEPT_MS
@@ -25,7 +26,7 @@ from mcp_tasks.tasks.quotas import (
 )
 from mcp_tasks.tasks.rate_limit import RateLimit, RateLimited
 from mcp_tasks.tasks.state import Status
-from mcp_tasks.tasks.task_table import MAX_BATCH_ROWS, TaskTable
+from mcp_tasks.tasks.task_table import TaskTable
 from tests.unit.support.aws import CALLERS, TABLE, Calls, create_callers, real, refusing
 from tests.unit.support.example_task import HOUR, NOW, a_task
 

@@ -30,6 +30,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mcp_tasks.payloads.pointer import PayloadPointer
+from mcp_tasks.tasks.batch_read import MAX_READ_ATTEMPTS
 from mcp_tasks.tasks.errors import Busy, ClientCannotAnswer, Conflict, TaskEnded, UnknownTask
 from mcp_tasks.tasks.questions import (
     Ask,
@@ -44,7 +45,7 @@ from mcp_tasks.tasks.questions import (
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
 from mcp_tasks.tasks.task_item import ITEM_KEPT_MS, revision_of
-from mcp_tasks.tasks.task_table import MAX_READ_ATTEMPTS, TaskTable
+from mcp_tasks.tasks.task_table import TaskTable
 from tests.unit.support.aws import TABLE, Calls, raw_rows, real, refusing
 from tests.unit.support.example_task import HOUR, ID, NOW, a_task
 
@@ -94,6 +95,8 @@ WRITES: Final[dict[str, Callable[[TaskTable, Task, int], object]]] = {
     "close_ask": lambda rows, task, now: rows.close_ask(task, an_ask().id, now),
     "mark_delivered": lambda rows, task, now: rows.mark_delivered(ID, an_ask().id, now),
     "store_tool_error": lambda rows, task, now: rows.store_tool_error(ID, "late", now),
+    "set_undo": lambda rows, task, now: rows.set_undo(ID, True, now),
+    "start_successor": lambda rows, task, now: rows.start_successor(task, now),
     "complete": lambda rows, task, now: rows.complete(ID, RESULT, now),
     "fail": lambda rows, task, now: rows.fail(ID, ERROR, "late", now),
     "cancel": lambda rows, task, now: rows.cancel(ID, now, "alice"),
@@ -331,7 +334,7 @@ def test_nothing_is_read_for_nothing(rows: TaskTable, aws: Calls) -> None:
 def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses before a repeated read, in seconds; nobody waits."""
     taken: list[float] = []
-    monkeypatch.setattr("mcp_tasks.tasks.task_table.time.sleep", taken.append)
+    monkeypatch.setattr("mcp_tasks.tasks.batch_read.time.sleep", taken.append)
     return taken
 
 

@@ -9,12 +9,13 @@ import pytest
 
 from mcp_tasks.tasks import row_updates
 from mcp_tasks.tasks.conditional_update import ConditionalUpdate, update_request
-from mcp_tasks.tasks.row_updates import WORKER_ATTRIBUTES
+from mcp_tasks.tasks.row_updates import DURABLE_ATTRIBUTES, WORKER_ATTRIBUTES
 from tests.unit.support.example_task import ID, NOW
 
 WRITES: Final = {
     "report": row_updates.report("half-way"),
     "store_tool_error": row_updates.store_tool_error("no"),
+    "set_undo": row_updates.set_undo(True),
 }
 WORDS: Final = {"SET", "ADD", "REMOVE", "AND", "IN"}
 
@@ -30,14 +31,15 @@ def named(request: Any) -> set[str]:
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_a_workers_write_names_only_what_its_role_may_name(write: ConditionalUpdate) -> None:
     request = update_request("tasks", ID, write, NOW, NOW)
-    assert named(request) <= WORKER_ATTRIBUTES
+    assert named(request) <= DURABLE_ATTRIBUTES
     assert request.get("ReturnValues") == "NONE"
     assert write.by_worker
 
 
 def test_a_workers_role_may_name_nothing_that_its_writes_do_not() -> None:
     requests = [update_request("tasks", ID, write, NOW, NOW) for write in WRITES.values()]
-    assert set().union(*map(named, requests)) == WORKER_ATTRIBUTES
+    assert set().union(*map(named, requests)) == DURABLE_ATTRIBUTES
+    assert set().union(*map(named, requests[:-1])) == WORKER_ATTRIBUTES
 
 
 def test_no_worker_can_say_whose_task_it_is_or_what_it_runs() -> None:
@@ -45,4 +47,4 @@ def test_no_worker_can_say_whose_task_it_is_or_what_it_runs() -> None:
     needed = {"schemaVersion", "principal", "tool", "stateMachineArn", "input", "scopes", "asks"}
     scheduled = {"reconcileAt", "reconcileShard"}
     ends = {"result", "resultPayload", "error"}
-    assert not WORKER_ATTRIBUTES & (needed | scheduled | ends)
+    assert not DURABLE_ATTRIBUTES & (needed | scheduled | ends)

@@ -16,8 +16,8 @@ from ...notifications.server_changes import (
 )
 from ...protocol.errors import invalid_params
 from ...registry.catalogue import Catalogue
+from ...tasks.batch_read import MAX_BATCH_ROWS
 from ...tasks.ids import cell_of
-from ...tasks.task_table import MAX_BATCH_ROWS
 from ..call import Call
 from .tasks import require_extension
 

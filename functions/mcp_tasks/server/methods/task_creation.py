@@ -38,9 +38,9 @@ from ...tasks.rate_limit import RateLimit
 from ...tasks.reconcile_schedule import SILENCE_MARGIN_MS
 from ...tasks.state import Status
 from ...tasks.task import Task, now_ms
-from ...tasks.task_table import TaskTable, is_same_creation
+from ...tasks.task_table import TaskTable
+from ...workflows.end_task import fail_task
 from ...workflows.executions import Executions, StartFailed
-from ...workflows.finish import fail_task
 from ...workflows.reconcile import ID_USED_BEFORE
 from ..call import Call
 from .execution_input import encode, with_stored_arguments
@@ -167,7 +167,7 @@ class TaskCreation:
                 raise WriteOutcomeUnknown() if outcome_unknown(error) else _not_written() from None
             except Exception:
                 raise WriteOutcomeUnknown from None
-            if not is_same_creation(found, task):
+            if not found.is_same_creation(task):
                 raise Conflict(found) from None
 
     def _start(self, task: Task) -> bool:

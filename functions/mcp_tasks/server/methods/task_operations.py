@@ -26,6 +26,7 @@ from ...tasks.state import Status
 from ...tasks.task import Task, now_ms
 from ...tasks.task_table import TaskTable
 from ...workflows.ask import deliver_answers
+from ...workflows.execution_names import execution_name
 from ...workflows.executions import Executions
 from ...workflows.reconcile import Reconciled, Reconciler
 from ..call import Call
@@ -129,7 +130,7 @@ class TaskOperations:
 
     def _stop(self, task: Task) -> None:
         try:
-            self.executions.stop(task.state_machine_arn, task.task_id)
+            self.executions.stop(task.state_machine_arn, execution_name(task))
         except Exception as error:
             # The task is cancelled nevertheless; its steps end at their next report.
             error_name = type(error).__name__
