@@ -20,6 +20,7 @@ from .aws.clients import (
     SHORT_ATTEMPT,
     aws_client,
 )
+from .durable.journal_table import JournalTable
 from .limits import Limits
 from .notifications.announced_lists import AnnouncedLists
 from .notifications.event_bus import EventBus
@@ -105,6 +106,12 @@ class Deployment:
     def idempotency_keys(self) -> IdempotencyKeys:
         """The idempotency keys of all callers."""
         return IdempotencyKeys(self._dynamodb, self._environment[names.CALLERS_TABLE])
+
+    @cached_property
+    def journal_table(self) -> JournalTable:
+        """The journals of durable operations."""
+        # Lambda replaces a function's code before its environment: until then, operations fail.
+        return JournalTable(self._dynamodb, self._environment.get(names.JOURNAL_TABLE, ""))
 
     @cached_property
     def event_bus(self) -> EventBus:

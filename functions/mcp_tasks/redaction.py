@@ -56,10 +56,15 @@ def step_errors_redacted(logger: Logger, explain: Callable[[str], None]) -> Iter
         explain(str(error))
         raise error_without_message(ToolError.__name__) from None
     except Exception as error:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        name = type(error).__name__
-        logger.error("A step crashed", error=name, file=frame.filename, line=frame.lineno)
-        raise error_without_message(name) from None
+        log_crash(logger, error)
+        raise error_without_message(type(error).__name__) from None
+
+
+def log_crash(logger: Logger, error: Exception) -> None:
+    """Write the name of a tool's exception, and the line that raised it, to the log."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    name = type(error).__name__
+    logger.error("A step crashed", error=name, file=frame.filename, line=frame.lineno)
 
 
 @contextmanager

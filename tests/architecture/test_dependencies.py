@@ -30,9 +30,13 @@ MAY_IMPORT: Final = {
     "mcp_tasks.registry": "protocol tasks",
     "mcp_tasks.redaction": "protocol registry",
     "mcp_tasks.authorization": "protocol registry",
-    "mcp_tasks.workflows": "payloads protocol redaction registry tasks",
+    "mcp_tasks.durable": "payloads protocol registry tasks",
+    "mcp_tasks.workflows": "durable payloads protocol redaction registry tasks",
+    "mcp_tasks.testing": "durable payloads registry tasks workflows",
     "mcp_tasks.notifications": "payloads protocol tasks workflows",
-    "mcp_tasks.deployment": "notifications payloads protocol registry sessions tasks workflows",
+    "mcp_tasks.deployment": (
+        "durable notifications payloads protocol registry sessions tasks workflows"
+    ),
     "mcp_tasks.server": (
         "deployment notifications payloads protocol redaction registry sessions tasks workflows"
     ),
@@ -45,12 +49,12 @@ MAY_IMPORT: Final = {
     "finish": "deployment tasks workflows",
     "publish": "deployment notifications server",
     "sweep": "aws deployment registry tasks workflows",
-    "worker": "deployment payloads protocol redaction registry tasks workflows",
+    "worker": "deployment durable payloads protocol redaction registry tasks workflows",
     # What runs beside the functions. `infra` takes constants and the catalogue from the library.
     "infra": "notifications protocol registry server tasks workflows",
     "mcp_tasks_client": "",
     "local": "mcp_tasks_client",
-    "operations": "infra local",
+    "operations": "durable infra local payloads registry tasks workflows",
 }
 """Package -> the packages that it may import, without their `mcp_tasks.`."""
 

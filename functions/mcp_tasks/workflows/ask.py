@@ -26,8 +26,9 @@ from ..tasks.forms import InvalidQuestion, check_form
 from ..tasks.questions import Ask, FormQuestion, Question, kinds, open_ask, question
 from ..tasks.task import Task
 from ..tasks.task_table import TaskTable
+from .end_task import fail_task
+from .execution_names import execution_name
 from .executions import Executions
-from .finish import fail_task
 
 
 def ask(event: Mapping[str, Any], task_table: TaskTable, executions: Executions, now: int) -> str:
@@ -61,7 +62,7 @@ def ask(event: Mapping[str, Any], task_table: TaskTable, executions: Executions,
         )
         if task is None:
             return "ended"
-        executions.stop(task.state_machine_arn, task_id)
+        executions.stop(task.state_machine_arn, execution_name(task))
         return "refused"
     return "asked"
 

@@ -6,6 +6,7 @@ only protocol-level faults are `failed`. For an execution that means:
 - SUCCEEDED: the output is the tool's result.
 - FAILED with the error name `ToolError`: a result with isError. Its text is the message that the
   step stored on the task's row, or the cause of a Fail state.
+- FAILED with the error name `NonDeterminism`: the error -32603, whose message is the cause.
 - FAILED with another name, TIMED_OUT, ABORTED: the error -32603. Its message has the error's name.
   The cause is left out: it may quote arguments, answers or a stack trace.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,6 +23,12 @@ from ..protocol.errors import ErrorCode
 from .executions import ExecutionEnd
 
 TOOL_ERROR: Final = "ToolError"
+
+NON_DETERMINISM: Final = "NonDeterminism"
+"""A tool took another way than its journal. The cause names the two operations."""
+
+NOT_UNDONE: Final = "Not undone: "
+"""What the cause of a tool's failure begins with, where steps of it were not undone."""
 
 STATE_TIMEOUTS: Final = frozenset({"States.Timeout", "States.HeartbeatTimeout"})
 TIMEOUTS: Final = STATE_TIMEOUTS | {"Sandbox.Timedout"}
@@ -75,7 +82,16 @@ def outcome(
         return Completed({"content": [{"type": "text", "text": message}], "isError": True})
     if name in TIMEOUTS:
         return Failed(TIMED_OUT)
+    if name == NON_DETERMINISM and message:
+        return Failed(f"{NON_DETERMINISM}: {message}")
+    if message is not None and message.startswith(NOT_UNDONE):
+        return Failed(f"The tool failed: {name}. {message}")
     return Failed(f"The tool failed: {name}")
+
+
+def is_non_determinism(error: Mapping[str, Any] | None) -> bool:
+    """Whether a task failed because its tool took another way than before."""
+    return error is not None and str(error.get("message")).startswith(f"{NON_DETERMINISM}: ")
 
 
 def may_leave_a_step(end: ExecutionEnd, *, sequential: bool) -> bool:

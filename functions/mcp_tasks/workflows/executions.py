@@ -1,4 +1,4 @@
-"""The calls to Step Functions. An execution's name is its task's id.
+"""The calls to Step Functions. `execution_names` has the names of a task's executions.
 
 Source: the Step Functions API reference, "StartExecution", "StopExecution", "DescribeExecution",
 "SendTaskSuccess", "SendTaskHeartbeat".
@@ -52,6 +52,8 @@ class ExecutionEnd:
     output: Any = None
     error: str = ""
     cause: str = ""
+    input: str = field(default="", compare=False)
+    """As it was started with."""
     started_at: int | None = field(default=None, compare=False)
     """In milliseconds since the epoch, by Step Functions' clock."""
 
@@ -88,8 +90,8 @@ class Executions:
     def _made(self) -> SFNClient:
         return self._make_client()
 
-    def start(self, state_machine_arn: str, task_id: str, execution_input: str) -> bool:
-        """Start the task's execution, once; False when its name was used before.
+    def start(self, state_machine_arn: str, name: str, execution_input: str) -> bool:
+        """Start an execution, once; False when its name was used before.
 
         `execution_input` must be the same bytes in every attempt: Step Functions takes a repeated
         start with the same name and input for the same execution, and answers
@@ -98,7 +100,7 @@ class Executions:
         """
         try:
             self._client.start_execution(
-                stateMachineArn=state_machine_arn, name=task_id, input=execution_input
+                stateMachineArn=state_machine_arn, name=name, input=execution_input
             )
         except self._client.exceptions.ExecutionAlreadyExists:
             return False
@@ -106,19 +108,19 @@ class Executions:
             raise StartFailed(error_code(error), refused=not is_transient(error)) from None
         return True
 
-    def stop(self, state_machine_arn: str, task_id: str) -> None:
-        """Stop the task's execution, unless it has ended or was never started."""
+    def stop(self, state_machine_arn: str, name: str) -> None:
+        """Stop an execution, unless it has ended or was never started."""
         try:
             self._client.stop_execution(
-                executionArn=execution_arn(state_machine_arn, task_id),
+                executionArn=execution_arn(state_machine_arn, name),
                 error="TaskEnded",
                 cause="The task has ended: it was cancelled, has expired, or cannot go on",
             )
         except self._client.exceptions.ExecutionDoesNotExist:
             return
 
-    def describe(self, state_machine_arn: str, task_id: str) -> ExecutionEnd | None:
-        """Read the status of the task's execution, with its output; None when there is none.
+    def describe(self, state_machine_arn: str, name: str) -> ExecutionEnd | None:
+        """Read the status of an execution, with its input and output; None when there is none.
 
         The answer is eventually consistent: an execution that was started a moment ago may not be
         found, and one that ended a moment ago may be found running. 90 days after its end, an
@@ -126,7 +128,7 @@ class Executions:
         """
         try:
             execution = self._client.describe_execution(
-                executionArn=execution_arn(state_machine_arn, task_id)
+                executionArn=execution_arn(state_machine_arn, name)
             )
         except self._client.exceptions.ExecutionDoesNotExist:
             return None
@@ -136,6 +138,7 @@ class Executions:
             output=None if output is None else json.loads(output),
             error=execution.get("error", ""),
             cause=execution.get("cause", ""),
+            input=execution.get("input", ""),
             started_at=round(execution["startDate"].timestamp() * 1000),
         )
 
@@ -175,6 +178,6 @@ class Executions:
         return True
 
 
-def execution_arn(state_machine_arn: str, task_id: str) -> str:
-    """The ARN of a task's execution, which follows from its state machine and its name."""
-    return f"{state_machine_arn.replace(':stateMachine:', ':execution:', 1)}:{task_id}"
+def execution_arn(state_machine_arn: str, name: str) -> str:
+    """The ARN of an execution, which follows from its state machine and its name."""
+    return f"{state_machine_arn.replace(':stateMachine:', ':execution:', 1)}:{name}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -25,9 +25,12 @@ from ..tasks.reconcile_schedule import EXPIRED_MS
 from ..tasks.task import Task
 from ..tasks.task_table import TaskTable
 from .ask import deliver_answers
+from .end_task import end_task, fail_task, is_function
+from .execution_names import execution_name, undo_name
 from .execution_outcome import Failed
 from .executions import MAX_START_AGE_MS, ExecutionEnd, Executions, StartFailed
-from .finish import end_task, fail_task
+from .successor import goes_on, start_after, start_successor
+from .undo_execution import finish_undo, must_be_undone, start_undo
 
 UNKNOWN_TOOL_MS: Final = 3_600_000
 """How long a task is left alone whose tool this function does not know: during a deployment, the
@@ -59,6 +62,10 @@ class Reconciled(StrEnum):
     """No state waits for the answers any more."""
     EXPIRED = "expired"
     """The task's time to live had passed."""
+    UNDO_STARTED = "undo started"
+    """What the task did is being undone; the event of its execution's end was lost."""
+    UNDONE = "undone"
+    """What the task did is undone, as far as it could be, and the event of that was lost."""
     STOPPED = "stopped"
     """The task had ended, and its execution may have run."""
     FAILED = "failed"
@@ -96,23 +103,45 @@ class Reconciler:
 
     def _reconcile(self, task: Task, now: int) -> Reconciled:
         if task.status.terminal:
-            self._stop(task)
-            self.task_table.reconcile_index.remove(task.task_id)
-            return Reconciled.STOPPED
+            return self._reconcile_ended(task, now)
         if task.expired(now):
             return self._expire(task, now)
-        execution = self._describe(task)
+        execution = self._describe(task, execution_name(task))
         if execution is not None and not execution.is_of(task.created_at):
             return self._fail(task, ID_USED_BEFORE, now)
         if execution is not None and not execution.running:
-            with self.end_lock:
-                end_task(task, execution, self.task_table, self.catalogue, self.payloads, now)
-            return Reconciled.ENDED
+            return self._end(task, execution, now)
         if not self._tool_known(task):
             return self._fail_without_tool(task, now)
         if execution is None:
             return self._start(task, now)
         return self._reconcile_asks(task, now)
+
+    def _end(self, task: Task, execution: ExecutionEnd, now: int) -> Reconciled:
+        """Do what `finish` would have done."""
+        if is_function(task, self.catalogue) and goes_on(execution.output):
+            start_successor(task, execution, self.task_table, self.executions, now)
+            return Reconciled.STARTED
+        with self.end_lock:
+            task, _ = end_task(task, execution, self.task_table, self.catalogue, self.payloads, now)
+        if must_be_undone(task):
+            start_undo(task, self.task_table, self.executions, now)
+        return Reconciled.ENDED
+
+    def _reconcile_ended(self, task: Task, now: int) -> Reconciled:
+        """Stop the execution of a task that has ended, and see that what it did is undone."""
+        self._stop(task)
+        if not must_be_undone(task) or not self._tool_known(task):
+            self.task_table.reconcile_index.remove(task.task_id)
+            return Reconciled.STOPPED
+        undoing = self._describe(task, undo_name(task.task_id))
+        if undoing is None:
+            start_undo(task, self.task_table, self.executions, now)
+            return Reconciled.UNDO_STARTED
+        if undoing.running:
+            return Reconciled.RUNNING
+        finish_undo(task, undoing, self.task_table, now)
+        return Reconciled.UNDONE
 
     def _expire(self, task: Task, now: int) -> Reconciled:
         """End an expired task, unless this function's clock may be ahead of others."""
@@ -128,9 +157,9 @@ class Reconciler:
     def _tool_known(self, task: Task) -> bool:
         return task.tool in self.catalogue.tools
 
-    def _describe(self, task: Task) -> ExecutionEnd | None:
+    def _describe(self, task: Task, name: str) -> ExecutionEnd | None:
         try:
-            return self.executions.describe(task.state_machine_arn, task.task_id)
+            return self.executions.describe(task.state_machine_arn, name)
         except ClientError as error:
             if self._tool_known(task) or is_transient(error):
                 raise
@@ -150,7 +179,7 @@ class Reconciler:
 
     def _stop(self, task: Task) -> None:
         try:
-            self.executions.stop(task.state_machine_arn, task.task_id)
+            self.executions.stop(task.state_machine_arn, execution_name(task))
         except ClientError as error:
             if self._tool_known(task) or is_transient(error):
                 raise
@@ -164,7 +193,7 @@ class Reconciler:
         known = self.state_machine_arn(self.catalogue.tools[task.tool]) == task.state_machine_arn
         if known and now - task.created_at <= MAX_START_AGE_MS:
             try:
-                self.executions.start(task.state_machine_arn, task.task_id, task.input or "{}")
+                self._start_execution(task)
             except StartFailed as failed:
                 logger.error("StartExecution failed", error=str(failed), task_id=task.task_id)
                 if not failed.refused:
@@ -175,6 +204,16 @@ class Reconciler:
         # The execution may run all the same: DescribeExecution does not find at once what another
         # attempt has started.
         return self._fail(task, reason, now)
+
+    def _start_execution(self, task: Task) -> None:
+        if task.execution == 1:
+            self.executions.start(task.state_machine_arn, task.task_id, task.input or "{}")
+            return
+        before = execution_name(replace(task, execution=task.execution - 1))
+        end = self._describe(task, before)
+        if end is None:
+            raise StartFailed(before, refused=True)
+        start_after(task, end, self.executions)
 
     def _reconcile_asks(self, task: Task, now: int) -> Reconciled:
         """Deliver answers that are stored, and close asks that no state waits for."""

@@ -40,6 +40,35 @@ def status_reporter(
     return report
 
 
+def cancellation_check(
+    task_table: TaskTable, task_id: str, clock: Callable[[], int]
+) -> Callable[[], None]:
+    """A function that raises TaskCancelled when the task has ended."""
+
+    def check() -> None:
+        if not task_table.is_running(task_id, clock()):
+            raise TaskCancelled
+
+    return check
+
+
+def undo_notice(
+    task_table: TaskTable, task_id: str, clock: Callable[[], int]
+) -> Callable[[bool], None]:
+    """A function that notes on the task's row whether anything is to be undone.
+
+    It raises TaskCancelled when the task has ended.
+    """
+
+    def note(undo: bool) -> None:
+        try:
+            task_table.set_undo(task_id, undo, clock())
+        except (TaskEnded, UnknownTask):
+            raise TaskCancelled from None
+
+    return note
+
+
 def tool_error_reporter(
     task_table: TaskTable, task_id: str, clock: Callable[[], int]
 ) -> Callable[[str], None]:

@@ -1,34 +1,12 @@
-"""Run a function tool, or one step of a workflow tool, inside a worker.
-
-A function tool is a workflow of one step that runs again after each answer:
-
-    Run -> Asked? -> Done      the result is the execution's output
-     ^        |
-     +------ Ask               waits on a task token
-"""
+"""Run one step of a workflow tool inside a worker."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..protocol.meta import META_MEMBER
-from ..registry.asking import ToolError
 from ..registry.context import Context, InputRequired
-from ..registry.function_tool import FunctionTool
-from ..registry.results import error_result
 from ..registry.workflow_tool import WorkflowTool
-
-
-def run_function(tool: FunctionTool, arguments: Any, task: Context) -> dict[str, Any]:
-    """Run a function tool: `{"result": CallToolResult}`, or `{"ask": questions}` when it asks."""
-    values = tool.check_arguments(arguments)
-    try:
-        return {"result": tool.run(values, task)}
-    except ToolError as error:
-        # A result and not a failure: no Catch clause has to know an exception's name.
-        return {"result": error_result(str(error))}
-    except InputRequired as required:
-        return {"ask": {key: asked.as_json() for key, asked in required.questions.items()}}
 
 
 def run_step(tool: WorkflowTool, name: str, arguments: Any, task: Context) -> Any:

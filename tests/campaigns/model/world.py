@@ -887,7 +887,7 @@ def patched() -> Iterator[None]:
         patch.setattr("mcp_tasks.workflows.sweep.ThreadPoolExecutor", Inline)
         patch.setattr("concurrent.futures.ThreadPoolExecutor", Inline)
         patch.setattr("mcp_tasks.server.methods.execution_input.MAX_INLINE_INPUT_BYTES", ROOM)
-        patch.setattr("mcp_tasks.workflows.finish.MAX_ROW_RESULT_BYTES", ROOM)
+        patch.setattr("mcp_tasks.workflows.end_task.MAX_ROW_RESULT_BYTES", ROOM)
         patch.setattr("mcp_tasks.server.methods.task_stream.BUFFERED_MS", CONNECTION_MS)
         patch.setattr("mcp_tasks.server.methods.stream_connection.BUFFERED_MS", CONNECTION_MS)
         yield

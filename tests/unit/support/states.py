@@ -85,7 +85,7 @@ class States:
         status = self.late.get(executionArn, found.status if found else None)
         if found is None or status is None:
             raise _error("ExecutionDoesNotExist")
-        told = {"status": status, "startDate": found.started_at}
+        told = {"status": status, "startDate": found.started_at, "input": found.input}
         if status == "SUCCEEDED":
             return {**told, "output": found.output}
         return {**told, "error": "Broken", "cause": "no"}

@@ -17,8 +17,9 @@ from mcp_tasks.registry.catalogue import Catalogue, ToolEntry
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
 from mcp_tasks.tasks.task_table import TaskTable
+from mcp_tasks.workflows.end_task import MAX_ROW_RESULT_BYTES
 from mcp_tasks.workflows.executions import ExecutionEnd, execution_arn
-from mcp_tasks.workflows.finish import MAX_ROW_RESULT_BYTES, finish
+from mcp_tasks.workflows.finish import finish
 from tests.paths import EVENTS
 from tests.unit.support.aws import Calls, raw_rows, refusing
 from tests.unit.support.example_task import HOUR, ID, NOW, a_task

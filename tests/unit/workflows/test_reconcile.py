@@ -21,8 +21,8 @@ from mcp_tasks.tasks.reconcile_schedule import (
 )
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.workflows import reconcile
+from mcp_tasks.workflows.end_task import MAX_ROW_RESULT_BYTES
 from mcp_tasks.workflows.executions import MAX_START_AGE_MS, execution_arn
-from mcp_tasks.workflows.finish import MAX_ROW_RESULT_BYTES
 from mcp_tasks.workflows.reconcile import TOOL_REMOVED, UNKNOWN_TOOL_MS, Reconciled
 from mcp_tasks.workflows.sweep import sweep
 from tests.unit.support import rows_of_version_3 as before

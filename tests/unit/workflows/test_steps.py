@@ -28,7 +28,8 @@ from mcp_tasks.registry.workflow_tool import WorkflowTool
 from mcp_tasks.tasks.task_table import TaskTable
 from mcp_tasks.workflows.step_payloads import MAX_INLINE_RESULT_BYTES, offload_result
 from mcp_tasks.workflows.step_reports import status_reporter, tool_error_reporter
-from mcp_tasks.workflows.steps import run_function, run_step
+from mcp_tasks.workflows.steps import run_step
+from mcp_tasks.workflows.tool_run import run_function
 from tests.unit.support.aws import Calls
 from tests.unit.support.example_task import HOUR, ID, NOW, a_task
 

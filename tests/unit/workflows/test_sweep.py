@@ -22,6 +22,7 @@ from mcp_tasks.tasks.reconcile_schedule import (
     shard_of,
 )
 from mcp_tasks.tasks.state import Status
+from mcp_tasks.tasks.task import Task
 from mcp_tasks.tasks.task_item import SCHEMA_VERSION, item_of
 from mcp_tasks.workflows import reconcile
 from mcp_tasks.workflows import sweep as module
@@ -257,12 +258,13 @@ def test_one_large_end_is_read_at_a_time(world: World, monkeypatch: pytest.Monke
         world.states.end(execution_arn(MACHINE, one), {"content": []})
     reading, most = 0, 0
 
-    def end(*given: Any) -> None:
+    def end(task: Task, *given: Any) -> tuple[Task, bool]:
         nonlocal reading, most
         reading += 1
         most = max(most, reading)
         time.sleep(0.001)  # others come to it
         reading -= 1
+        return task, True
 
     monkeypatch.setattr(reconcile, "end_task", end)
     assert run(world) == {"ended": 40}
