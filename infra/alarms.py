@@ -16,6 +16,8 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from mcp_tasks.workflows import failure_metrics
+
 AT_LEAST: Final = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
 MORE_THAN: Final = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
 LESS_THAN: Final = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
@@ -88,6 +90,24 @@ def alarm_for_reconcile_delay(
         statistic="Maximum",
     )
     _alarm(scope, "ReconcileDelay", metric, description, threshold=max_delay.to_seconds())
+
+
+def metrics_namespace(scope: Construct) -> dict[str, str]:
+    """The environment variable of a function that writes metrics: the stack's namespace."""
+    return {"POWERTOOLS_METRICS_NAMESPACE": Stack.of(scope).stack_name}
+
+
+def alarm_for_count(scope: Construct, metric_name: str, description: str) -> None:
+    """An alarm, called as the metric: functions have counted something that an operator has to look
+    at (`mcp_tasks.workflows.failure_metrics`)."""
+    metric = cloudwatch.Metric(
+        namespace=Stack.of(scope).stack_name,
+        metric_name=metric_name,
+        dimensions_map={"service": failure_metrics.SERVICE},
+        period=PER_MINUTE,
+        statistic="Sum",
+    )
+    _alarm(scope, metric_name, metric, description, threshold=1)
 
 
 def notify_topic(stack: Stack, topic_arn: str) -> None:

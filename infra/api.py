@@ -13,6 +13,7 @@ from mcp_tasks.notifications.server_changes import RESOURCE_UPDATED
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.registry.tool import Tool
 
+from .alarms import metrics_namespace
 from .authorizer_function import Authorizer
 from .event_bus import TaskEvents
 from .function_code import FunctionCode
@@ -112,6 +113,7 @@ class McpApi(Construct):
                 environment.SESSIONS_TABLE: props.tables.sessions.name,
                 environment.EVENT_BUS: props.task_events.name,
                 environment.STATE_MACHINE_PREFIX: workflows.arn_prefix,
+                **metrics_namespace(self),
                 environment.REQUEST_STATE_KEY_SECRET: state_key.arn,
             },
             timeout=transfer.timeout,

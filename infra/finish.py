@@ -12,11 +12,12 @@ from constructs import Construct
 
 from mcp_tasks import environment
 
+from .alarms import metrics_namespace
 from .cdk_nag_findings import acknowledge
 from .dead_letter_queue import DeadLetterQueue
 from .event_bus import RULE_MAX_AGE, RULE_RETRIES
 from .function_code import FunctionCode
-from .grants import allow_executions
+from .grants import allow, allow_executions
 from .payloads_bucket import PayloadsBucket
 from .tables import TasksTable
 from .tool_workflows import ToolWorkflows
@@ -50,6 +51,7 @@ class FinishFunction(Construct):
             environment={
                 environment.TASKS_TABLE: table.name,
                 environment.PAYLOADS_BUCKET: payloads.name,
+                **metrics_namespace(self),
             },
             timeout=Duration.seconds(30),
             # It checks a workflow's output, which may be large, against the tool's result type.
@@ -57,7 +59,7 @@ class FinishFunction(Construct):
         )
         table.grant(function, "dynamodb:GetItem", "dynamodb:UpdateItem")
         payloads.allow(function, ["s3:GetObject", "s3:PutObject"], "")
-        allow_executions(function, ["states:DescribeExecution"], workflows.executions)
+        _allow_executions(function, workflows)
         code.encryption.allow_reading_executions(function, workflows.own)
         dead_letters = DeadLetterQueue(
             self,
@@ -97,3 +99,10 @@ class FinishFunction(Construct):
                 )
             ],
         )
+
+
+def _allow_executions(function: lambda_.Function, workflows: ToolWorkflows) -> None:
+    """Allow to read how an execution ended; and to start the one that undoes what a task did, or in
+    which a long task goes on."""
+    allow_executions(function, ["states:DescribeExecution"], workflows.executions)
+    allow(function, ["states:StartExecution"], workflows.own)

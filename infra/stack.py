@@ -43,7 +43,9 @@ class McpTasksStack(Stack):
         payloads = PayloadsBucket(self, "Payloads", encryption, settings.max_ttl)
         ask = AskFunction(self, "Ask", code, tables.tasks)
         task_events = TaskEvents(self, "Events", encryption)
-        props = WorkflowProps(code, tables.tasks, payloads, ask, task_events, settings.max_workers)
+        props = WorkflowProps(
+            code, tables.tasks, tables.journal, payloads, ask, task_events, settings.max_workers
+        )
         workflows = ToolWorkflows(self, "Tools", props, catalogue, settings.cell)
         FinishFunction(self, "Finish", code, tables.tasks, payloads, workflows)
         stores = SweptStores(tables.tasks, tables.mailboxes, payloads)
@@ -62,6 +64,7 @@ class McpTasksStack(Stack):
             notify_topic(self, settings.alarms)
         Tags.of(self).add("mcp-cell", settings.cell)
         CfnOutput(self, "TasksTable", value=tables.tasks.name)
+        CfnOutput(self, "JournalTable", value=tables.journal.name)
         CfnOutput(self, "PayloadsBucket", value=payloads.name, description="Outlives the stack")
         CfnOutput(self, "EventBus", value=task_events.name, description="Gets every change")
         self._warn_of_open_server(settings)

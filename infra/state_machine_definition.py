@@ -7,11 +7,12 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_tasks.registry.function_tool import FunctionTool
 from mcp_tasks.registry.tool import MAX_LAMBDA_TIMEOUT, Tool
 from mcp_tasks.registry.workflow_tool import WorkflowTool
 from mcp_tasks.tasks.questions import MAX_ANSWERS_CHARACTERS
@@ -22,6 +23,9 @@ ASK: Final = "ask"
 WORKER: Final = "worker"
 
 FUNCTION_TASK: Final = Path(__file__).with_name("function_task.asl.json")
+FUNCTION_WITHOUT_CONTEXT: Final = Path(__file__).with_name("function_without_context.asl.json")
+LANE: Final = "Run lane"
+"""The state of FUNCTION_TASK that runs items of a map."""
 MAX_EXECUTION_TIME: Final = timedelta(days=365)
 """Step Functions developer guide, "Quotas"."""
 TRACE_EXPRESSION: Final = (
@@ -54,9 +58,11 @@ RETRY: Final = {
     "JitterStrategy": "FULL",
 }
 """For up to five minutes."""
-MAX_THROTTLED_ATTEMPTS: Final = 8_000
+MAX_THROTTLED_ATTEMPTS: Final = 4_000
 """An execution's history has 25,000 events, and an attempt takes three (developer guide,
-"Quotas")."""
+"Quotas"). A function tool begins a run when 9,000 are there (`run_event.MAX_EVENTS`)."""
+MAX_THROTTLED_LANE_ATTEMPTS: Final = 40
+"""Of each of 40 lanes, in one history. What a lane has not done is left for the next run."""
 MIN_THROTTLED_DELAY_SECONDS: Final = 60
 WILDCARDS: Final = frozenset({"States.ALL", "States.TaskFailed"})
 """Names that stand for all of the errors above (developer guide, "Error names")."""
@@ -89,7 +95,7 @@ class Definition:
         outlive its tasks, or whose tasks could not be reconciled.
         """
         own = tool.definition_file if isinstance(tool, WorkflowTool) else None
-        file = own or FUNCTION_TASK
+        file = own or (FUNCTION_TASK if is_durable(tool) else FUNCTION_WITHOUT_CONTEXT)
         source = file.read_text(encoding="utf-8")
         try:
             definition = json.loads(source)
@@ -103,10 +109,20 @@ class Definition:
         _set_timeout(file, definition, tool.ttl)
         language = definition.get("QueryLanguage", "JSONPath")
         for call in _calls(definition, language, MAX_COMBINED_OUTPUT_BYTES):
-            _complete(file, call, throttled_retry)
-        if own is None:
-            definition["States"]["Run"]["TimeoutSeconds"] = math.ceil(tool.timeout.total_seconds())
+            retry = throttled_retry
+            if own is None:
+                call = replace(call, max_output_bytes=None)
+                if call.function == WORKER:
+                    call.state["TimeoutSeconds"] = math.ceil(tool.timeout.total_seconds())
+                if call.name == LANE:
+                    retry = {**retry, "MaxAttempts": MAX_THROTTLED_LANE_ATTEMPTS}
+            _complete(file, call, retry)
         return cls(json.dumps(definition), placeholders)
+
+
+def is_durable(tool: Tool) -> bool:
+    """Whether a tool may ask, wait and do durable operations: a function that takes a context."""
+    return isinstance(tool, FunctionTool) and tool.context_parameter is not None
 
 
 def worker_timeout(tool: Tool) -> int:

@@ -14,7 +14,7 @@ from constructs import Construct
 from mcp_tasks import environment
 from mcp_tasks.notifications.server_changes import LISTS
 
-from .alarms import alarm_for_missing_invocations, alarm_for_reconcile_delay
+from .alarms import alarm_for_missing_invocations, alarm_for_reconcile_delay, metrics_namespace
 from .cdk_nag_findings import acknowledge
 from .dead_letter_queue import DeadLetterQueue
 from .event_bus import TaskEvents
@@ -81,7 +81,7 @@ class SweepFunction(Construct):
                 **stored.environment,
                 environment.EVENT_BUS: task_events.name,
                 environment.STATE_MACHINE_PREFIX: workflows.arn_prefix,
-                "POWERTOOLS_METRICS_NAMESPACE": Stack.of(self).stack_name,
+                **metrics_namespace(self),
             },
             timeout=TIMEOUT,
             memory_mb=1024,  # it may do what `finish` does

@@ -1,8 +1,9 @@
-"""The stack's DynamoDB tables: tasks (with a stream and indexes), mailboxes, callers, sessions."""
+"""The stack's DynamoDB tables: tasks (with a stream and indexes), mailboxes, callers, sessions,
+journals."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from mcp_tasks.tasks.reconcile_schedule import INDEX as RECONCILE_SCHEDULE
-from mcp_tasks.tasks.row_updates import WORKER_ATTRIBUTES
+from mcp_tasks.tasks.row_updates import READ_BY_WORKER
 from mcp_tasks.tasks.task_list import CREATED_AT, PRINCIPAL_KEY
 from mcp_tasks.tasks.task_list import INDEX as BY_PRINCIPAL
 
@@ -102,8 +103,8 @@ class TasksTable(Table):
     def _allow_query(self, grantee: iam.IGrantable, index: str) -> None:
         self._allow(grantee, ["dynamodb:Query"], f"{self.table.table_arn}/index/{index}")
 
-    def allow_reports(self, worker: iam.IGrantable) -> None:
-        """Allow a worker to write what a step reports into rows, and nothing else.
+    def allow_reports(self, worker: iam.IGrantable, attributes: Collection[str]) -> None:
+        """Allow a worker to write some attributes of rows, and nothing else.
 
         DynamoDB developer guide, "Using IAM policy conditions for fine-grained access control". A
         write that names another attribute is denied, so a worker cannot write a row that would be
@@ -114,7 +115,7 @@ class TasksTable(Table):
                 actions=["dynamodb:UpdateItem"],
                 resources=[self.table.table_arn],
                 conditions={
-                    "ForAllValues:StringEquals": {"dynamodb:Attributes": sorted(WORKER_ATTRIBUTES)},
+                    "ForAllValues:StringEquals": {"dynamodb:Attributes": sorted(attributes)},
                     "StringEqualsIfExists": {"dynamodb:ReturnValues": "NONE"},
                     # Without it, a request that names no attribute would pass the first one.
                     "Null": {"dynamodb:Attributes": "false"},
@@ -122,6 +123,20 @@ class TasksTable(Table):
             )
         )
         self._encryption.allow_using_tables(worker)
+
+    def allow_reading_status(self, worker: iam.IGrantable) -> None:
+        """Allow a worker to read whether a task goes on, and nothing else of its row."""
+        worker.grant_principal.add_to_principal_policy(
+            iam.PolicyStatement(
+                actions=["dynamodb:GetItem"],
+                resources=[self.table.table_arn],
+                conditions={
+                    "ForAllValues:StringEquals": {"dynamodb:Attributes": sorted(READ_BY_WORKER)},
+                    "StringEquals": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"},
+                    "Null": {"dynamodb:Attributes": "false"},
+                },
+            )
+        )
 
     @property
     def stream_arn(self) -> str:
@@ -200,6 +215,33 @@ class SessionsTable(Table):
         )
 
 
+class JournalTable(Table):
+    """What the durable operations of tools have come to (`mcp_tasks.durable.journal_table`)."""
+
+    def __init__(self, scope: Construct, construct_id: str, encryption: Encryption) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            encryption,
+            partition_key=dynamodb.Attribute(name="pk", type=STRING),
+            sort_key=dynamodb.Attribute(name="sk", type=STRING),
+            # A task that waits for weeks could not go on without it.
+            point_in_time_recovery_specification=RECOVERABLE,
+        )
+
+    def allow_own(self, worker: iam.IGrantable, tool: str) -> None:
+        """Allow a worker to read and write the journals of its own tool's tasks."""
+        worker.grant_principal.add_to_principal_policy(
+            iam.PolicyStatement(
+                actions=["dynamodb:PutItem", "dynamodb:Query"],
+                resources=[self.table.table_arn],
+                # Both actions always name a partition.
+                conditions={"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{tool}#*"]}},
+            )
+        )
+        self._encryption.allow_using_tables(worker)
+
+
 @dataclass(frozen=True, slots=True)
 class Tables:
     """The tables of one stack."""
@@ -208,6 +250,7 @@ class Tables:
     mailboxes: MailboxesTable
     callers: CallersTable
     sessions: SessionsTable
+    journal: JournalTable
 
     @classmethod
     def create(cls, scope: Construct, encryption: Encryption) -> Tables:
@@ -217,4 +260,5 @@ class Tables:
             MailboxesTable(scope, "Mailboxes", encryption),
             CallersTable(scope, "Callers", encryption),
             SessionsTable(scope, "Sessions", encryption),
+            JournalTable(scope, "Journal", encryption),
         )

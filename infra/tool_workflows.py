@@ -21,7 +21,10 @@ from mcp_tasks.notifications.server_changes import RESOURCE_UPDATED
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.registry.tool import Tool
 from mcp_tasks.registry.workflow_tool import WorkflowTool
+from mcp_tasks.tasks.row_updates import DURABLE_ATTRIBUTES, WORKER_ATTRIBUTES
+from mcp_tasks.workflows import failure_metrics
 
+from .alarms import alarm_for_count, metrics_namespace
 from .ask import AskFunction
 from .cdk_nag_findings import acknowledge
 from .event_bus import TaskEvents
@@ -30,8 +33,8 @@ from .grants import allow_declared, role_of
 from .payloads_bucket import PayloadsBucket
 from .reserved_concurrency import reserve
 from .secrets import allow_secrets
-from .state_machine_definition import ASK, WORKER, Definition, worker_timeout
-from .tables import TasksTable
+from .state_machine_definition import ASK, WORKER, Definition, is_durable, worker_timeout
+from .tables import JournalTable, TasksTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class WorkflowProps:
 
     code: FunctionCode
     table: TasksTable
+    journal: JournalTable
     payloads: PayloadsBucket
     ask: AskFunction
     task_events: TaskEvents
@@ -70,6 +74,17 @@ class ToolWorkflows(Construct):
                 ToolWorkflow(self, tool.load(), self._name(tool.name), props)
                 self.own.append(self._arn(tool.name))
         props.ask.allow_stop(self.executions)
+        alarm_for_count(
+            self,
+            failure_metrics.NOT_UNDONE,
+            "A task was cancelled or failed, and something that it did was not undone; the audit "
+            "log names the task and its steps",
+        )
+        alarm_for_count(
+            self,
+            failure_metrics.NON_DETERMINISM,
+            "A task failed because its tool, when it ran again, took another way than its journal",
+        )
 
     @property
     def arn_prefix(self) -> str:
@@ -162,6 +177,8 @@ class ToolWorkflow(Construct):
         return role
 
     def _worker(self, tool: Tool, props: WorkflowProps) -> lambda_.Function:
+        durable = is_durable(tool)
+        journal = {environment.JOURNAL_TABLE: props.journal.name, **metrics_namespace(self)}
         worker = props.code.function(
             Construct(self, "Worker"),
             "worker",
@@ -171,6 +188,7 @@ class ToolWorkflow(Construct):
                 environment.PAYLOADS_BUCKET: props.payloads.name,
                 environment.EVENT_BUS: props.task_events.name,
                 environment.TOOL: tool.name,
+                **(journal if durable else {}),
                 **tool.env,
             },
             timeout=Duration.seconds(worker_timeout(tool)),
@@ -179,7 +197,10 @@ class ToolWorkflow(Construct):
         instances = tool.max_concurrency or props.max_workers
         if instances is not None:
             reserve(worker, instances)
-        props.table.allow_reports(worker)
+        props.table.allow_reports(worker, DURABLE_ATTRIBUTES if durable else WORKER_ATTRIBUTES)
+        if durable:
+            props.table.allow_reading_status(worker)
+            props.journal.allow_own(worker, tool.name)
         props.task_events.allow_announcing(worker, RESOURCE_UPDATED)
         props.payloads.allow(worker, ["s3:GetObject", "s3:PutObject"], f"{tool.name}/")
         allow_declared(role_of(worker), tool.name, tool.permissions)

@@ -22,7 +22,8 @@ from infra.state_machine_definition import (
     Definition,
     worker_timeout,
 )
-from mcp_tasks import tool, workflow_tool
+from mcp_tasks import TaskContext, tool, workflow_tool
+from mcp_tasks.durable.maps import MAX_LANES
 from mcp_tasks.payloads.offloading import MAX_OBJECT_BYTES, json_size
 from mcp_tasks.payloads.pointer import PayloadPointer, payload_prefix
 from mcp_tasks.registry.decorated_function import DECLARATION
@@ -30,6 +31,7 @@ from mcp_tasks.registry.tool import Tool
 from mcp_tasks.server.methods.execution_input import MAX_INLINE_INPUT_BYTES
 from mcp_tasks.tasks.questions import MAX_ANSWERS_CHARACTERS
 from mcp_tasks.workflows.retry import TRANSIENT_ERROR
+from mcp_tasks.workflows.run_event import LANE_EVENTS, MAX_EVENTS, RUN_EVENTS
 from mcp_tasks.workflows.step_payloads import MAX_INLINE_ANSWERS_BYTES, MAX_STEP_OUTPUT_BYTES
 from tests.infra.assembly import Assembly, expressions
 
@@ -143,6 +145,16 @@ def _function(**options: Any) -> Tool:
     return declared
 
 
+def _durable() -> Tool:
+    @tool(task="required")
+    def work(task: TaskContext, text: str) -> str:
+        """Work, ask and wait."""
+        return text
+
+    declared: Tool = getattr(work, DECLARATION)
+    return declared
+
+
 def test_a_task_may_be_kept_for_longer_than_an_execution_can_run() -> None:
     definition = json.loads(Definition.of(_function(ttl=timedelta(days=1000))).text)
     assert definition["TimeoutSeconds"] == 365 * 24 * 3600, "Step Functions' limit"
@@ -191,7 +203,8 @@ def test_a_definition_that_cannot_be_deployed_is_refused(
 def test_a_definition_calls_only_the_functions_that_it_names(tmp_path: Path) -> None:
     flow = _workflow(tmp_path, '{"Resource": "${worker}"}', steps=[_step])
     assert Definition.of(flow).placeholders == {"worker"}
-    assert Definition.of(_function()).placeholders == {"worker", "ask"}
+    assert Definition.of(_function()).placeholders == {"worker"}
+    assert Definition.of(_durable()).placeholders == {"worker", "ask"}
 
 
 # trace context
@@ -685,19 +698,75 @@ def test_every_step_of_a_deployment_gets_the_trace_context(
 )
 def test_a_function_s_worker_gets_what_the_call_held(execution_input: dict[str, Any]) -> None:
     """Lists of one item stay lists, and what is empty stays there: JSONata likes to drop both."""
-    states = json.loads(Definition.of(_function()).text)["States"]
-    context = {"Execution": {"Name": "c1-0", "Input": execution_input}}
-    started = _evaluated(states["Start"]["Assign"], input=execution_input, context=context)
-    assert started == {"answers": execution_input["answers"], "earlier_answers": {}}
-    event = _evaluated(states["Run"]["Arguments"], started, input=execution_input, context=context)
-    assert event == {
+    states = json.loads(Definition.of(_durable()).text)["States"]
+    execution = {"Name": "c1-0", "Input": execution_input}
+    context = {"Execution": execution, "State": {"RetryCount": 2}}
+    held = {
         "task": "c1-0",
         "input": execution_input["arguments"],
-        "answers": execution_input["answers"],
-        "earlier_answers": {},
         "client_can": execution_input["client_can"],
         "trace": execution_input["trace"],
     }
+    answers = {"answers": execution_input["answers"], "earlier_answers": {}}
+    event = _evaluated(states["Run"]["Arguments"], {}, input=execution_input, context=context)
+    assert event == {**held, **answers, "undo": False, "retries": 2}
+    assigned = _evaluated(states["Run"]["Assign"], {}, context=context, result={"result": {}})
+    begun = {**answers, "events": 0, "journal": False, "crashes": 0}
+    assert assigned == begun
+    again = _evaluated(states["Run again"]["Arguments"], begun, input={}, context=context)
+    del begun["crashes"]
+    assert again == {**held, **begun, "undo": False, "retries": 2, "crash": None}
+
+
+@pytest.mark.parametrize("name", ["c1-0", "c1-0-2", "c1-0-undo"])
+def test_a_worker_is_told_the_task_whatever_its_execution_is_called(name: str) -> None:
+    states = json.loads(Definition.of(_durable()).text)["States"]
+    given = {"arguments": {}, "answers": {}, "client_can": [], "trace": {}, "undo": True}
+    context = {"Execution": {"Name": name, "Input": given}, "State": {}}
+    event = _evaluated(states["Run"]["Arguments"], {}, input={}, context=context)
+    assert (event["task"], event["undo"], event["retries"]) == ("c1-0", True, 0)
+
+
+def test_a_function_without_a_context_is_one_state() -> None:
+    """Each state that is entered is a transition, which Step Functions bills."""
+    definition = json.loads(Definition.of(_function()).text)
+    (run,) = definition["States"].values()
+    assert run["End"]
+    assert _evaluated({"out": run["Output"]}, {}, result={"result": {"content": []}}) == {
+        "out": {"content": []}
+    }
+
+
+def test_a_run_that_was_killed_is_repeated_and_the_worker_is_told() -> None:
+    states = json.loads(Definition.of(_durable()).text)["States"]
+    given: dict[str, Any] = {"arguments": {}, "answers": {}, "client_can": [], "trace": {}}
+    context = {"Execution": {"Name": "c1-0", "Input": given}, "State": {}}
+    (caught,) = states["Run"]["Catch"]
+    variables = _evaluated(caught["Assign"], {}, context=context)
+    waited = states[caught["Next"]]
+    told = _evaluated(waited["Output"], {}, input={"Error": "States.Timeout"}, context=context)
+    event = _evaluated(states[waited["Next"]]["Arguments"], variables, input=told, context=context)
+    assert event["crash"] == {"error": "States.Timeout", "cause": "", "count": 1}
+    assert "ToolError" not in caught["ErrorEquals"]
+
+
+def test_lanes_leave_room_in_the_history() -> None:
+    """All attempts of one run, or of 40 lanes at once, after 9,000 events (`run_event`)."""
+    text = Definition.of(_durable()).text
+    states = json.loads(text)["States"]
+    lane = states["Map"]["ItemProcessor"]["States"]["Run lane"]
+    attempts = sum(retrier["MaxAttempts"] for retrier in lane["Retry"])
+    assert MAX_EVENTS + 3 * 40 * attempts + 40 * LANE_EVENTS < 25_000
+    attempts = sum(retrier["MaxAttempts"] for retrier in states["Run again"]["Retry"])
+    assert MAX_EVENTS + 3 * attempts + RUN_EVENTS < 25_000
+    assert states["Map"]["MaxConcurrency"] == MAX_LANES
+
+
+def test_every_run_of_a_function_has_the_tools_time() -> None:
+    states = json.loads(Definition.of(_durable()).text)["States"]
+    runs = [states["Run"], states["Run again"]]
+    runs.append(states["Map"]["ItemProcessor"]["States"]["Run lane"])
+    assert [state["TimeoutSeconds"] for state in runs] == [60, 60, 60]
 
 
 @pytest.mark.parametrize(
@@ -715,10 +784,12 @@ def test_a_function_s_next_run_gets_the_new_answers_and_those_before(
     returned: dict[str, Any], next_run: dict[str, Any]
 ) -> None:
     """What its worker has stored is carried as a pointer, and not beside it."""
-    ask = json.loads(Definition.of(_function()).text)["States"]["Ask"]
+    states = json.loads(Definition.of(_durable()).text)["States"]
     variables = {"answers": {"a": 1}, "earlier_answers": {"pointer": "to 0"}}
-    assigned = _evaluated(ask["Assign"], variables, input={"ask": {}, **returned}, result={"b": 2})
-    assert assigned == next_run
+    variables |= {"events": 0, "journal": False}
+    run = _evaluated(states["Run again"]["Assign"], variables, result={"ask": {}, **returned})
+    asked = _evaluated(states["Ask"]["Assign"], run, input={"ask": {}}, result={"b": 2})
+    assert {**run, **asked} == {**variables, **next_run, "crashes": 0}
 
 
 def test_what_a_function_s_run_is_given_is_not_too_much() -> None:
@@ -729,7 +800,7 @@ def test_what_a_function_s_run_is_given_is_not_too_much() -> None:
     )
     (ask,) = [
         state["Arguments"]["Payload"]
-        for name, state in _tasks(json.loads(Definition.of(_function()).text))
+        for name, state in _tasks(json.loads(Definition.of(_durable()).text))
         if name == "Ask"
     ]
     assert "max_output_bytes" not in ask, "an object has to stay one, for $merge"

@@ -151,6 +151,8 @@ def test_an_alarm_rings_for_no_data_only_when_data_is_certain_and_notifies_nobod
         "Deliver/AgeOfOldestMessage",
         "Sweep/NotInvoked",
         "Sweep/ReconcileDelay",
+        "Tools/NotUndone",
+        "Tools/NonDeterminism",
         *of_queues,
     }
     for path, alarm in alarms.items():

@@ -49,6 +49,27 @@ REPORTED = (
     "and StringEqualsIfExists dynamodb:ReturnValues = NONE"
 )
 """The rows, for a worker: only what a step reports, and without reading them."""
+NOTED = REPORTED.replace("toolError", "toolError or undo")
+"""The same for a durable tool, which notes that something is to be undone."""
+READ = (
+    "<Tasks/Table.Arn> where "
+    "ForAllValues:StringEquals dynamodb:Attributes = expiresAtMs or status or taskId "
+    "and Null dynamodb:Attributes = false "
+    "and dynamodb:Select = SPECIFIC_ATTRIBUTES"
+)
+"""Whether a task goes on, and nothing else of its row."""
+
+
+def durable(tool: str) -> Grants:
+    """What the worker of a tool with durable operations may do, besides running tools."""
+    journal = f"<Journal/Table.Arn> where ForAllValues:StringLike dynamodb:LeadingKeys = {tool}#*"
+    return {
+        NOTED: {"dynamodb:UpdateItem"},
+        READ: {"dynamodb:GetItem"},
+        journal: {"dynamodb:PutItem", "dynamodb:Query"},
+    }
+
+
 ROWS = {"dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
 MAILBOX = {
     "dynamodb:GetItem",
@@ -144,6 +165,8 @@ ROLES: dict[str, Grants] = {
         f"{PAYLOADS}*": OBJECTS,
         BUCKET: LISTED,
         EXECUTIONS: {"states:DescribeExecution"},
+        state_machine(WORKFLOW): {"states:StartExecution"},
+        state_machine(FUNCTION): {"states:StartExecution"},
     },
     "Tools/tally_columns/StateMachineRole": {
         "<Ask/Function.Arn>": {"lambda:InvokeFunction"},
@@ -162,7 +185,7 @@ ROLES: dict[str, Grants] = {
     "Tools/estimate_savings/Worker/Role": {
         "<Tools/estimate_savings/Worker/Logs.Arn>": WRITE_LOGS,
         f"{PAYLOADS}estimate_savings/*": OBJECTS,
-        REPORTED: {"dynamodb:UpdateItem"},
+        **durable("estimate_savings"),
         RESOURCE_CHANGES: PUBLISH,
     },
 }
@@ -420,7 +443,7 @@ def test_a_worker_gets_the_permissions_that_its_tool_declares(fork: Assembly) ->
     assert grants["Tools/count.words/Worker/Role"] == {
         "<Tools/count.words/Worker/Logs.Arn>": WRITE_LOGS,
         f"{PAYLOADS}count.words/*": OBJECTS,
-        REPORTED: {"dynamodb:UpdateItem"},
+        **durable("count.words"),
         RESOURCE_CHANGES: PUBLISH,
         "arn:aws:s3:::texts/*": {"s3:GetObject"},
         **SECRETS,

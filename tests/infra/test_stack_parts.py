@@ -11,6 +11,7 @@ from tests.infra.assembly import Assembly, state_machine
 from tests.infra.conftest import TOPIC
 from tests.infra.fork import LEGACY_ARN
 
+METRICS = "POWERTOOLS_METRICS_NAMESPACE"
 STATUS = {"THROTTLED": "429", "REQUEST_TOO_LARGE": "413", "INTEGRATION_TIMEOUT": "504"}
 BLAMES_THE_REQUEST = ("REQUEST_TOO_LARGE", "DEFAULT_4XX", "UNAUTHORIZED", "ACCESS_DENIED")
 INTEGRATION_LIMIT_SECONDS = 29
@@ -73,10 +74,11 @@ def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly
             "SCOPES",
             "RESOURCE_METADATA_URL",
             "LIMITS",
+            METRICS,
         },
         "worker": {"TASKS_TABLE", "PAYLOADS_BUCKET", "EVENT_BUS", "TOOL"},
         "ask": {"TASKS_TABLE"},
-        "finish": {"TASKS_TABLE", "PAYLOADS_BUCKET"},
+        "finish": {"TASKS_TABLE", "PAYLOADS_BUCKET", METRICS},
         "publish": {"EVENT_BUS"},
         "deliver": {"MAILBOXES_TABLE"},
         "sweep": {
@@ -85,12 +87,14 @@ def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly
             "EVENT_BUS",
             "PAYLOADS_BUCKET",
             "STATE_MACHINE_PREFIX",
-            "POWERTOOLS_METRICS_NAMESPACE",
+            METRICS,
         },
     }
+    durable = {"Tools/estimate_savings/Worker/Function": {"JOURNAL_TABLE", METRICS}}
     for path, function in on_aws.resources("AWS::Lambda::Function").items():
         handler = function["Handler"].removesuffix(".handler.handler")
-        assert set(function["Environment"]["Variables"]) == shared | own[handler], path
+        read = shared | own[handler] | durable.get(path, set())
+        assert set(function["Environment"]["Variables"]) == read, path
 
 
 def test_a_function_has_time_to_answer(on_aws: Assembly) -> None:
@@ -110,7 +114,9 @@ def test_a_function_has_time_to_answer(on_aws: Assembly) -> None:
 
 def test_tables_are_encrypted_on_demand_and_forget(on_aws: Assembly) -> None:
     tables = on_aws.resources("AWS::DynamoDB::Table")
-    assert set(tables) == {"Tasks/Table", "Mailboxes/Table", "Callers/Table", "Sessions/Table"}
+    assert set(tables) == {
+        f"{name}/Table" for name in ("Tasks", "Mailboxes", "Callers", "Sessions", "Journal")
+    }
     for path, table in tables.items():
         assert table["SSESpecification"] == {"SSEEnabled": True}, path
         assert table["BillingMode"] == "PAY_PER_REQUEST", path
@@ -328,7 +334,7 @@ def test_every_alarm_notifies_the_topic(with_own_key: Assembly, on_aws: Assembly
     kind = "AWS::CloudWatch::Alarm"
     without = {n: [a.get(x) for x in actions] for n, a in on_aws.resources(kind).items()}
     with_topic = {n: [a.get(x) for x in actions] for n, a in with_own_key.resources(kind).items()}
-    assert len(without) == 8
+    assert len(without) == 10
     assert with_topic.keys() > without.keys()
     assert all(found == [None, None, None] for found in without.values())
     assert all(found == [[TOPIC], [TOPIC], None] for found in with_topic.values())

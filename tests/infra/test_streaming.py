@@ -79,6 +79,7 @@ def test_a_function_for_listens_answers_nothing_else(
         "REQUEST_STATE_KEY_SECRET",
         "SESSIONS_TABLE",
         "EVENT_BUS",
+        "POWERTOOLS_METRICS_NAMESPACE",
     }
     assert listens.pop("METHODS") == "subscriptions/listen"
     del listens[WRAPPER]
