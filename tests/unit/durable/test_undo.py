@@ -1,0 +1,140 @@
+"""What was done is undone: last first, once, with several attempts; and what is left is named."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from pydantic import BaseModel
+
+from mcp_tasks import TaskContext, ToolError, tool
+from mcp_tasks.durable.record import Kind, Operation, Record, State
+from mcp_tasks.testing import crash_everywhere, start_task
+
+
+class Yes(BaseModel):
+    """A yes or a no."""
+
+    yes: bool
+
+
+DONE: list[str] = []
+
+
+def state() -> list[str]:
+    """What was done; and forget it. A step that is killed may run twice."""
+    found = list(dict.fromkeys(DONE))
+    DONE.clear()
+    return found
+
+
+@pytest.fixture(autouse=True)
+def nothing_done() -> None:
+    DONE.clear()
+
+
+def reserve(what: str) -> str:
+    DONE.append(f"reserve {what}")
+    if what == "nothing":
+        raise ValueError("there is none")
+    return what
+
+
+def release(what: str) -> None:
+    if what == "stuck":
+        raise ConnectionError("no")
+    DONE.append(f"release {what}")
+
+
+def tidy() -> None:
+    DONE.append("tidy")
+
+
+@tool(task="required")
+def book(task: TaskContext, things: list[str], end: str = "ask") -> str:
+    """Reserve things."""
+    task.on_cancel(tidy)
+    for what in things:
+        task.step(reserve, what, undo=release)
+    if end == "crash":
+        raise ValueError("a secret")
+    if end == "refuse":
+        raise ToolError("too expensive")
+    task.ask("Pay?", Yes)
+    return "paid"
+
+
+def test_the_last_thing_is_undone_first() -> None:
+    start_task(book, {"things": ["a", "b"]}).cancel()
+    assert DONE == ["reserve a", "reserve b", "release b", "release a", "tidy"]
+
+
+@pytest.mark.parametrize("end", ["crash", "refuse"])
+def test_undoing_survives_crashes(end: str) -> None:
+    assert crash_everywhere(book, {"things": ["a", "b"], "end": end}, effects=state) > 20
+
+
+def test_nothing_is_undone_when_all_goes_well() -> None:
+    answers = {"answer": {"action": "accept", "content": {"yes": True}}}
+    task = start_task(book, {"things": ["a"]}, answers=answers)
+    assert task.status == "completed"
+    assert DONE == ["reserve a"]
+
+
+def test_a_step_that_failed_is_not_undone() -> None:
+    task = start_task(book, {"things": ["a", "nothing"]})
+    assert task.error == "StepFailed"
+    assert DONE == ["reserve a", "reserve nothing", "release a", "tidy"]
+
+
+@pytest.mark.parametrize("end", ["ask", "crash", "refuse"])
+def test_what_cannot_be_undone_is_named_and_the_rest_is_undone(
+    end: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    task = start_task(book, {"things": ["a", "stuck", "b"], "end": end}).cancel()
+    assert DONE[3:] == ["release b", "release a", "tidy"]
+    assert task.executed.count("release") == 2 + 8
+    assert timedelta(0) < task.waited < timedelta(minutes=5)
+    if end == "ask":
+        assert (task.status, task.not_undone) == ("cancelled", ["reserve"])
+    elif end == "refuse":
+        assert task.result is not None
+        assert task.result["content"][0]["text"] == "too expensive\nNot undone: reserve"
+    else:
+        assert (task.error, task.cause) == ("ValueError", "Not undone: reserve")
+    out = capsys.readouterr().out
+    assert '"NotUndone":[1.0]' in out
+    assert "reserve" in [getattr(record, "not_undone", None) for record in caplog.records]
+    assert "a secret" not in out + caplog.text
+
+
+def test_a_step_that_began_and_did_not_end_is_named_when_its_run_must_have_ended() -> None:
+    task = start_task(book, {"things": []})
+    record_id = "000002"
+    journal = task._journal()
+    journal.read()
+    journal.write(Record(record_id, Operation(Kind.STEP, "reserve"), State.STARTED, undo="release"))
+    task.cancel()
+    assert task.not_undone == ["reserve"]
+    assert task.waited >= task.tool.timeout
+    assert DONE == ["tidy"]
+
+
+def test_a_run_that_undoes_waits_for_another_one_that_does_so() -> None:
+    task = start_task(book, {"things": ["a"]})
+    journal = task._journal()
+    journal.read()
+    until = task.clock() + 30_000
+    journal.write(
+        Record(
+            "undo#000002",
+            Operation(Kind.UNDO, "release"),
+            State.STARTED,
+            attempts=1,
+            due_at=until,
+        )
+    )
+    task.cancel()
+    assert task.clock() >= until
+    assert DONE == ["reserve a", "release a", "tidy"]
