@@ -19,7 +19,7 @@ context = $(foreach key,$(1),$(if $($(key)),-c '$(key)=$($(key))'))
 arguments = $(foreach key,$(1),$(if $($(key)),--$(key) '$($(key))'))
 CONTEXT = $(call context,$(OPTIONS) $(UP_OPTIONS) $(AWS_OPTIONS))
 
-.PHONY: help demo up down connect check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap preflight deploy replay destroy add lock clean python
+.PHONY: help demo up down connect check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap preflight deploy replay replay-task replay-check destroy add lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -109,6 +109,14 @@ preflight: python ## What `make deploy` does first: synthesize, and see whether 
 
 deploy: preflight ## Deploy to the account of your credentials: auth=oauth|iam|none [option=value of docs/configuration.md]
 	@$(IN_ENV) cdk deploy --app cdk.out --require-approval broadening
+
+replay-task: python ## Run a tool here against a task's journal: TASK=id [save=file] [stack=] [profile=local], or file=
+	@$(LOCAL) prepare
+	@$(IN_ENV) python -m operations.replay_tasks $(if $(file),--file $(file),--task $(or $(TASK),$(error TASK=id)) $(if $(save),--save $(save))) $(if $(stack),--stack $(stack)) $(if $(profile),--profile $(profile))
+
+replay-check: python ## Which live tasks this code would break, once deployed [stack=] [profile=local]
+	@$(LOCAL) prepare
+	@$(IN_ENV) python -m operations.replay_tasks $(if $(stack),--stack $(stack)) $(if $(profile),--profile $(profile))
 
 replay: python ## Hand on again what is in the dead-letter queues [stack=] [profile=local: of `make up`]
 	@$(LOCAL) prepare

@@ -12,25 +12,17 @@ import argparse
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
 
-import boto3
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.server_toml import ServerFile
-from local import emulator
 from local.console import fail, say
 from local.environment import ROOT
 
-from .destinations import DEAD_LETTER_QUEUE_URL, Clients, destination_of
+from ..deployed_stack import Clients, NoStack, clients_of, outputs_of
+from .destinations import DEAD_LETTER_QUEUE_URL, destination_of
 from .errors import ReplayError, reason
 from .messages import DeadLetterMessage, DeadLetterMessages
-
-CLIENT_CONFIG: Final = Config(
-    read_timeout=90, retries={"mode": "standard", "total_max_attempts": 4}
-)
-"""It waits for longer than any function takes that is called here."""
 
 
 @dataclass(slots=True)
@@ -96,36 +88,6 @@ def _table(reports: list[QueueReport]) -> str:
     return "\n".join(rows)
 
 
-def outputs_of(cloudformation: Any, stack: str) -> dict[str, str]:
-    """The outputs of a stack."""
-    (description,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
-    return {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", [])}
-
-
-def clients_of(profile: str) -> Clients:
-    """boto3 clients for AWS, or for what `make up` started. Raises ReplayError."""
-    options: dict[str, str] = {}
-    if profile == "local":
-        running = emulator.find("up")
-        if running is None:
-            raise ReplayError("no stack runs on this machine; `make up` starts one")
-        environment = running.environment
-        options = {
-            "endpoint_url": running.url,
-            "aws_access_key_id": environment["AWS_ACCESS_KEY_ID"],
-            "aws_secret_access_key": environment["AWS_SECRET_ACCESS_KEY"],
-            "region_name": environment["AWS_REGION"],
-        }
-    session = boto3.Session()
-
-    def client(service: str) -> Any:
-        return session.client(  # type: ignore[call-overload]
-            service, config=CLIENT_CONFIG, **options
-        )
-
-    return client
-
-
 def main() -> int:
     """Replay, and print a table. Returns 1 when a message is left."""
     parser = argparse.ArgumentParser(prog="python -m operations.replay")
@@ -136,7 +98,7 @@ def main() -> int:
         clients = clients_of(options.profile)
         stack = options.stack or ServerFile.read(ROOT).stack
         outputs = outputs_of(clients("cloudformation"), stack)
-    except (ReplayError, ClientError, BotoCoreError) as error:
+    except (NoStack, ClientError, BotoCoreError) as error:
         return fail(error)
     reports = replay(outputs, clients)
     if not reports:

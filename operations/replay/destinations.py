@@ -6,12 +6,11 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from ..deployed_stack import Clients
 from .errors import ReplayError
 from .messages import DeadLetterMessage
 from .stream import records_of
 
-Clients = Callable[[str], Any]
-"""A service's name -> its boto3 client."""
 Destination = Callable[[DeadLetterMessage], None]
 """Takes one message. It raises ReplayError, or boto3's errors, when the message has to stay."""
 

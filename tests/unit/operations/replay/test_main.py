@@ -9,8 +9,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from infra.server_toml import ServerFile
+from operations.deployed_stack import outputs_of
 from operations.replay import __main__ as program
-from operations.replay.__main__ import outputs_of, replay
+from operations.replay.__main__ import replay
 from tests.paths import ROOT
 from tests.unit.operations.replay.cloud import ENDED, SECRET, Cloud, event
 
