@@ -136,3 +136,23 @@ def _runs(aws: Any, machine: str, task_id: str) -> bool:
 def test_new_tasks_use_the_new_definition(client: Client) -> None:
     task = client.end(client.start("relay", wait=0, ask=False))
     assert structured(task) == {"started": "second", "arrived": "second", "rested": "second"}
+
+
+def test_a_tool_that_slept_goes_on_in_its_new_version(
+    client: Client, tasks: dict[str, str]
+) -> None:
+    """The step before the sleep is not run again."""
+    assert text(client.end(tasks["asleep"])) == "first, then second"
+
+
+def test_a_tool_that_takes_another_way_fails_and_says_so(
+    client: Client, tasks: dict[str, str]
+) -> None:
+    task_id = tasks["asked on its old way"]
+    (key,) = client.get(task_id)["inputRequests"]
+    client.update(task_id, {key: accept(on=True)})
+    task = client.end(task_id)
+    assert task["status"] == "failed"
+    message = task["error"]["message"]
+    assert message.startswith("NonDeterminism: The tool takes another way than before")
+    assert "its journal has step bake, and now it comes to step fry" in message

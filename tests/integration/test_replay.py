@@ -13,7 +13,8 @@ import pytest
 from local.deployment import LocalStack
 from local.environment import ROOT
 from local.gateway import Gateway
-from operations.replay.__main__ import QueueReport, outputs_of, replay
+from operations.deployed_stack import outputs_of
+from operations.replay.__main__ import QueueReport, replay
 from tests.integration.support.aws import event_source, function_name, listed
 from tests.integration.support.client import Client
 from tests.integration.support.traces import Traces

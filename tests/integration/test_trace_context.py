@@ -18,15 +18,17 @@ TRACE = {
     "baggage": "tenant=blue",
 }
 CSV = "a,b\n1,2\n"
+LATELY_MS = 60_000
 
 
 def lines(aws: Any, task_id: str, message: str) -> list[dict[str, Any]]:
     """The log lines about a task with this message, which arrive some time after it."""
     logs, deadline = aws("logs"), time.monotonic() + 60
+    lately = round(time.time() * 1000) - LATELY_MS  # a group has the lines of all tests before
     while True:
         found = []
         for group in log_groups(logs):
-            for line in log_lines(logs, group):
+            for line in log_lines(logs, group, startTime=lately):
                 if task_id in line and f'"{message}"' in line:
                     found.append(json.loads(line[line.index("{") :]))
         if found or time.monotonic() > deadline:

@@ -15,6 +15,9 @@ VERSIONS: Final = Path(__file__).parents[1] / "versions"
 WAIT_SECONDS: Final = 3600
 """How long a task's timer waits: longer than the tests, which cancel the task."""
 
+SLEEP_SECONDS: Final = 40
+"""How long a task sleeps: longer than a deployment takes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Redeployed:
@@ -41,6 +44,8 @@ def _begun(client: Client) -> dict[str, str]:
         "asked something else": client.start("rework", text="prose"),
         "asked by its workflow": client.start("relay", wait=0, ask=True),
         "asked by a tool that goes": client.start("retire"),
+        "asked on its old way": client.start("cook"),
+        "asleep": client.start("rest", seconds=SLEEP_SECONDS),
         "on a timer": client.start("relay", wait=WAIT_SECONDS, ask=False),
     }
     for doing, key in [
@@ -48,7 +53,9 @@ def _begun(client: Client) -> dict[str, str]:
         ("asked something else", "marks"),
         ("asked by its workflow", "go"),
         ("asked by a tool that goes", "words"),
+        ("asked on its old way", "go"),
     ]:
         client.until_asked(begun[doing], key)
-    client.until(begun["on a timer"], lambda task: "statusMessage" in task)
+    for doing in ("on a timer", "asleep"):
+        client.until(begun[doing], lambda task: "statusMessage" in task)
     return begun

@@ -715,7 +715,7 @@ def test_rows_that_dynamodb_goes_on_leaving_out_are_asked_for_later(
 ) -> None:
     """Its answer is no error, and holds nothing: the table is busy."""
     (task_id,) = each.tasks(1)
-    monkeypatch.setattr("mcp_tasks.tasks.task_table.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("mcp_tasks.tasks.batch_read.time.sleep", lambda seconds: None)
     each.stack.calls.instead["batch_get_item"] = lambda RequestItems: {
         "Responses": {},
         "UnprocessedKeys": RequestItems,
