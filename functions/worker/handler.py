@@ -130,6 +130,7 @@ def durable_run(tool: FunctionTool, event: dict[str, Any], deadline: int) -> Too
         tool.ttl,
         mode_of(event),
         lane_of(event),
+        event.get("killed_lanes") or 0,
         check_cancelled=cancellation_check(deployment.task_table, event["task"], now_ms),
         announce_undo=lambda: note_undo(True),
     )

@@ -715,7 +715,7 @@ def test_a_function_s_worker_gets_what_the_call_held(execution_input: dict[str, 
     assert assigned == begun
     again = _evaluated(states["Run again"]["Arguments"], begun, input={}, context=context)
     del begun["crashes"]
-    assert again == {**held, **begun, "undo": False, "retries": 2, "crash": None}
+    assert again == {**held, **begun, "undo": False, "retries": 2, "crash": None, "killed_lanes": 0}
 
 
 @pytest.mark.parametrize("name", ["c1-0", "c1-0-2", "c1-0-undo"])
@@ -760,6 +760,15 @@ def test_lanes_leave_room_in_the_history() -> None:
     attempts = sum(retrier["MaxAttempts"] for retrier in states["Run again"]["Retry"])
     assert MAX_EVENTS + 3 * attempts + RUN_EVENTS < 25_000
     assert states["Map"]["MaxConcurrency"] == MAX_LANES
+
+
+def test_the_worker_is_told_how_many_lanes_of_a_map_were_killed() -> None:
+    states = json.loads(Definition.of(_durable()).text)["States"]
+    lane = states["Map"]["ItemProcessor"]["States"]["Run lane"]
+    killed, throttled = (caught["Output"] for caught in lane["Catch"])
+    told = _evaluated(states["Map"]["Output"], {}, result=[killed, lane["Output"], throttled])
+    expression = states["Run again"]["Arguments"]["killed_lanes"]
+    assert _evaluated(expression, {}, input=told) == 1
 
 
 def test_every_run_of_a_function_has_the_tools_time() -> None:

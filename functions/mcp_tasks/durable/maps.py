@@ -29,6 +29,9 @@ MAX_LANES: Final = 40
 """Step Functions developer guide, "Map state processing modes": an inline Map has at most 40
 iterations at once."""
 
+MAX_STALLS: Final = 5
+"""How often the lanes of a map may be killed without having done anything."""
+
 
 @dataclass(frozen=True, slots=True)
 class Map:
@@ -74,9 +77,10 @@ class Map:
     def _go_on(self, record: Record | None, lanes: int, tolerate: int) -> Record:
         """Run the items that are left, or write the end of the map. Raises Suspended."""
         self.run.go_forward()
-        if record is None:
-            self.run.journal.write(self.slot.new(State.STARTED))
         found = self.run.journal.items(self.slot.id)
+        record = self._count_stalls(record, found)
+        if record.ended:
+            return record
         ended = {index: each for index, each in found.items() if each.ended}
         failed = [each for _, each in sorted(ended.items()) if each.failure is not None]
         if len(failed) > tolerate:
@@ -90,6 +94,24 @@ class Map:
         if len(waiting) + len(ended) == len(self.calls) and min(waiting) > self.run.clock():
             self.run.suspend(min(waiting))
         return self.run.suspend(0, self.slot.id, lanes)
+
+    def _count_stalls(self, record: Record | None, found: Mapping[int, Record]) -> Record:
+        """Begin the map, or count how often its lanes were killed and got nothing done.
+
+        An item that kills its function each time would else do so as long as the task lives.
+        """
+        done = len(found) + sum(each.attempts for each in found.values())
+        if record is None:
+            return self.run.journal.write(self.slot.new(State.STARTED, value=done))
+        if record.ended or not self.run.killed_lanes:
+            return record
+        stalls = record.attempts + 1 if record.value == done else 0
+        if stalls > MAX_STALLS:
+            failure = Failure("Killed", "its function was killed again and again")
+            return self.run.journal.write(
+                self.slot.new(State.FAILED, failure=failure, attempts=stalls)
+            )
+        return self.run.journal.write(self.slot.new(State.STARTED, value=done, attempts=stalls))
 
     async def _run_lane(self, number: int, lanes: int, tolerate: int) -> NoReturn:
         """Run the items of a lane that are left, as far as there is time."""

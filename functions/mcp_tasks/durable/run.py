@@ -60,6 +60,8 @@ class Run:
     """The tool's: nothing waits for longer."""
     mode: Mode = Mode.FORWARD
     lane: Lane | None = None
+    killed_lanes: int = 0
+    """Of the map that has just run: how many of its lanes were killed."""
     check_cancelled: Callable[[], None] = _nothing
     """Raises TaskCancelled when the task has ended."""
     announce_undo: Callable[[], None] = _nothing

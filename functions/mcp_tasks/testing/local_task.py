@@ -67,6 +67,7 @@ class LocalTask:
     _crashes: int = 0
     _events: int = 0
     _journal_begun: bool = False
+    _killed_lanes: int = 0
 
     @property
     def waited(self) -> timedelta:
@@ -113,8 +114,8 @@ class LocalTask:
             case {"wait": {"until": until}}:
                 self.clock.wait_until(round(datetime.fromisoformat(until).timestamp() * 1000))
             case {"map": {"id": map_id, "lanes": lanes}}:
-                for number in lanes:
-                    self._run({"lane": {"id": map_id, "number": number}})
+                runs = [self._run({"lane": {"id": map_id, "number": n}}) for n in lanes]
+                self._killed_lanes = sum("crash" in run for run in runs)
             case {"crash": _}:
                 self.clock.wait_until(self.clock() + WAIT_AFTER_CRASH_MS)
             case {"successor": _}:
@@ -161,6 +162,7 @@ class LocalTask:
             self.tool.ttl,
             mode_of(event),
             lane_of(event),
+            self._killed_lanes,
             announce_undo=self._announce_undo,
             stand_in=self._stand_in,
         )

@@ -6,6 +6,7 @@ Beside what every run has (`worker/handler.py`), an event may have
     "undo": true                                       to undo what the tool did
     "crash": {"error", "cause", "count"}               the last run was killed
     "journal": true                                    an earlier run did durable operations
+    "killed_lanes": 2                                  of the map that has just run
     "events": 120, "retries": 0                        of the execution's history, so far
 """
 

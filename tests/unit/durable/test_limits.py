@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 
 from mcp_tasks import AsyncTaskContext, Retry, StepFailed, TaskContext, tool
 from mcp_tasks.durable.time_limit import run_limited
-from mcp_tasks.testing import LocalTask, start_task
+from mcp_tasks.testing import Crash, LocalTask, start_task
 from mcp_tasks.testing.memory import MemoryJournalTable
 from tests.unit.support.aws import error_response
 
@@ -138,6 +138,32 @@ def test_items_are_tried_again() -> None:
     task = of(lambda task: task.map(half, [1, 0], tolerate=1, retry=retry))
     assert task.executed.count("half") == 1 + 3
     assert task.waited >= timedelta(minutes=2)
+
+
+def test_an_item_that_kills_its_function_each_time_fails_the_map_and_no_other_item() -> None:
+    def deadly(number: int) -> int:
+        if number == 2:
+            raise Crash
+        return number
+
+    task = of(lambda task: task.map(deadly, range(6), concurrency=2))
+    assert (task.error, task.cause) == (
+        "StepFailed",
+        "deadly failed: Killed: its function was killed again and again",
+    )
+    assert task.executed.count("deadly") < 20
+
+
+def test_lanes_that_were_killed_once_go_on() -> None:
+    left = [1]
+
+    def deadly(number: int) -> int:
+        if left and number == 2:
+            left.pop()
+            raise Crash
+        return number
+
+    assert text(of(lambda task: task.map(deadly, range(4), concurrency=2))) == "[0, 1, 2, 3]"
 
 
 def test_functions_run_side_by_side() -> None:
