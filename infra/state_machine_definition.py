@@ -47,7 +47,12 @@ TRANSIENT_ERRORS: Final = (
 )
 """Errors of Lambda (Step Functions developer guide, "Handle transient Lambda service exceptions"),
 and transient errors of AWS that a function met."""
-UNKNOWN_OUTCOME_ERRORS: Final = ("Lambda.Unknown", "Sandbox.Timedout")
+UNKNOWN_OUTCOME_ERRORS: Final = (
+    "Lambda.Unknown",
+    "Sandbox.Timedout",
+    "Runtime.ExitError",
+    "Runtime.OutOfMemory",
+)
 """A function was killed, or ran longer than its timeout. Nobody knows what a tool had done by then,
 so only states that ask are retried: to ask twice does no harm."""
 RETRY: Final = {

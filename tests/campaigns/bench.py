@@ -17,16 +17,26 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 from infra.bundle import bundled
 from infra.deployment_profiles import LOCAL
 from infra.tool_discovery import discover
 from local import emulator as emulators
 from local.deployment import LocalStack, deploy
+from local.emulator import Emulator
 from local.gateway import DeployedApi, Gateway
+from mcp_tasks.durable.journal import Journal
+from mcp_tasks.durable.journal_table import JournalTable
+from mcp_tasks.durable.operations import DurableOperations
+from mcp_tasks.durable.run import Run
+from mcp_tasks.registry.durable_operations import StepOptions
 from mcp_tasks.server_identity import ServerIdentity
+from mcp_tasks.tasks.task import now_ms
 from tests.integration.support.aws import client_of
 from tests.integration.support.client import Client, accept
 from tests.integration.support.subscriptions import Subscription
@@ -44,6 +54,10 @@ TARGETS = {
     "subscription: from the row to the client": 1000.0,
 }
 """Milliseconds, at the median."""
+
+BARE_WRITE, STEP = "a conditional write", "task.step"
+MAX_STEP_RATIO = 1.3
+"""Of a durable step to its function and a bare conditional write, at the median."""
 
 COLD = """
 import os, time
@@ -191,6 +205,47 @@ def push(stack: LocalStack) -> dict[str, list[float]]:
     }
 
 
+def steps(stack: LocalStack, emulator: Emulator) -> dict[str, list[float]]:
+    """A durable step, and the same function with a conditional write of the same item, in turn."""
+    table, dynamodb = stack.outputs["JournalTable"], client_of(emulator)("dynamodb")
+    payloads: Any = None
+    journal = Journal(
+        JournalTable(dynamodb, table), payloads, "bench", str(uuid4()), 60_000, now_ms
+    )
+    run = Run(journal, now_ms, sys.maxsize, timedelta(days=1))
+    operations = DurableOperations(run)
+    taken: dict[str, list[float]] = {BARE_WRITE: [], STEP: []}
+
+    def step() -> None:
+        with suppress(StopIteration):
+            operations.step(json.loads, ("[1, 2, 3]",), StepOptions()).send(None)
+
+    def write() -> None:
+        value = json.loads("[1, 2, 3]")
+        dynamodb.put_item(
+            TableName=table,
+            Item={
+                "pk": {"S": journal.partition},
+                "sk": {"S": str(uuid4())},
+                "kind": {"S": "step"},
+                "name": {"S": "loads"},
+                "arguments": {"S": "0" * 32},
+                "state": {"S": "done"},
+                "attempts": {"N": "1"},
+                "value": {"S": json.dumps(value)},
+                "writtenAt": {"N": str(now_ms())},
+                "expiresAt": {"N": "0"},
+            },
+            ConditionExpression="attribute_not_exists(pk)",
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+        )
+
+    for _ in range(WARM_UP + REQUESTS):
+        taken[BARE_WRITE] += milliseconds(write, 1)
+        taken[STEP] += milliseconds(step, 1)
+    return {name: sorted(times[WARM_UP:]) for name, times in taken.items()}
+
+
 def cold_start() -> list[float]:
     """CPU milliseconds of the API function's imports and set-up, in fresh processes."""
     command = [sys.executable, "-c", COLD]
@@ -207,7 +262,7 @@ def main() -> int:
     running = emulators.start("bench")
     try:
         stack = deploy(running, TOOLS, context=RAISED)
-        figures = {**measure(stack), **unknown(stack), **push(stack)}
+        figures = {**measure(stack), **unknown(stack), **push(stack), **steps(stack, running)}
     finally:
         running.stop()
     figures["cold start of the API (CPU)"] = cold_start()
@@ -218,6 +273,9 @@ def main() -> int:
         target = TARGETS.get(name)
         missed += target is not None and p50 > target
         print(f"{name:34}{p50:8.1f}{p95:8.1f}{target or '':>12}")
+    ratio = statistics.median(figures[STEP]) / statistics.median(figures[BARE_WRITE])
+    print(f"\na step takes {ratio:.2f} times as long as its write; target {MAX_STEP_RATIO}")
+    missed += ratio > MAX_STEP_RATIO
     return 1 if missed else 0
 
 

@@ -376,7 +376,9 @@ TRANSIENT: Final = {
 THROTTLED: Final = "Lambda.TooManyRequestsException"
 MAX_HISTORY_EVENTS: Final = 25_000
 EVENTS_PER_ATTEMPT: Final = 3
-ASKED: Final = {"Lambda.Unknown", "Sandbox.Timedout"}
+ASKED: Final = {
+    *("Lambda.Unknown", "Sandbox.Timedout", "Runtime.ExitError", "Runtime.OutOfMemory"),
+}
 
 
 @pytest.mark.parametrize("nested", [False, True])

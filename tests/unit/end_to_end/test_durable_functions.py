@@ -66,7 +66,9 @@ class Killed:
         return output
 
 
-ERRORS: Final = ("Runtime.ExitError", "Sandbox.Timedout", "Lambda.Unknown")
+ERRORS: Final = (
+    *("Runtime.ExitError", "Runtime.OutOfMemory", "Sandbox.Timedout", "Lambda.Unknown"),
+)
 
 
 @pytest.mark.parametrize("error", ERRORS)
