@@ -23,7 +23,7 @@ CONTEXT = $(call context,$(OPTIONS) $(UP_OPTIONS) $(AWS_OPTIONS))
 .DEFAULT_GOAL := help
 
 help: ## This list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 demo: python ## Everything at once: emulator, deploy, a client that drives it, and the end
 	@$(LOCAL) demo $(if $(ASK),--ask)

@@ -171,7 +171,7 @@ def main() -> int:
         if options.save is not None:
             save(recorded, options.save)
         return _one(recorded, catalogue)
-    except (NoStack, LookupError, ValueError, ClientError, BotoCoreError) as error:
+    except (NoStack, OSError, LookupError, ValueError, ClientError, BotoCoreError) as error:
         return fail(error)
 
 
