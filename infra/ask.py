@@ -28,7 +28,9 @@ class AskFunction(Construct):
             environment={environment.TASKS_TABLE: table.name},
             timeout=Duration.seconds(30),
         )
-        table.grant(self.function, "dynamodb:GetItem", "dynamodb:UpdateItem")
+        table.grant(
+            self.function, "dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:UpdateItem"
+        )
 
     def allow_stop(self, executions: Sequence[str]) -> None:
         """Allow to stop the execution of a task whose client cannot answer the questions."""

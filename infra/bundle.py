@@ -31,7 +31,10 @@ sys.path.insert(0, str(FUNCTIONS))
 from mcp_tasks.registry.catalogue import FILE_NAME, Catalogue  # noqa: E402
 
 CACHE = ROOT / ".local" / "bundles"
-HANDLERS = ("api", "authorize", "worker", "ask", "finish", "publish", "deliver", "sweep")
+HANDLERS = (
+    *("api", "authorize", "worker", "ask", "subtasks"),
+    *("finish", "publish", "deliver", "sweep"),
+)
 IGNORED = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 UNZIPPED_LIMIT_BYTES = 250 * 1024 * 1024
 """Lambda's, for a function's code (AWS Lambda Developer Guide, "Lambda quotas")."""

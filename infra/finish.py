@@ -19,7 +19,7 @@ from .event_bus import RULE_MAX_AGE, RULE_RETRIES
 from .function_code import FunctionCode
 from .grants import allow, allow_executions
 from .payloads_bucket import PayloadsBucket
-from .tables import TasksTable
+from .tables import Tables
 from .tool_workflows import ToolWorkflows
 
 END_STATUSES: Final = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
@@ -39,7 +39,7 @@ class FinishFunction(Construct):
         scope: Construct,
         construct_id: str,
         code: FunctionCode,
-        table: TasksTable,
+        tables: Tables,
         payloads: PayloadsBucket,
         workflows: ToolWorkflows,
     ) -> None:
@@ -49,7 +49,8 @@ class FinishFunction(Construct):
             "finish",
             description="Ends a task when its execution has ended",
             environment={
-                environment.TASKS_TABLE: table.name,
+                environment.TASKS_TABLE: tables.tasks.name,
+                environment.JOURNAL_TABLE: tables.journal.name,
                 environment.PAYLOADS_BUCKET: payloads.name,
                 **metrics_namespace(self),
             },
@@ -57,7 +58,7 @@ class FinishFunction(Construct):
             # It checks a workflow's output, which may be large, against the tool's result type.
             memory_mb=1024,
         )
-        table.grant(function, "dynamodb:GetItem", "dynamodb:UpdateItem")
+        tables.allow_ending(function)
         payloads.allow(function, ["s3:GetObject", "s3:PutObject"], "")
         _allow_executions(function, workflows)
         code.encryption.allow_reading_executions(function, workflows.own)
@@ -102,7 +103,10 @@ class FinishFunction(Construct):
 
 
 def _allow_executions(function: lambda_.Function, workflows: ToolWorkflows) -> None:
-    """Allow to read how an execution ended; and to start the one that undoes what a task did, or in
-    which a long task goes on."""
-    allow_executions(function, ["states:DescribeExecution"], workflows.executions)
-    allow(function, ["states:StartExecution"], workflows.own)
+    """Allow to read how an execution ended; to start the one that undoes what a task did, or in
+    which a long task goes on; to let the parent of a subtask go on; and to stop the subtasks of a
+    task whose execution has ended."""
+    allow_executions(
+        function, ["states:DescribeExecution", "states:StopExecution"], workflows.executions
+    )
+    allow(function, ["states:StartExecution", "states:SendTaskSuccess"], workflows.own)

@@ -25,6 +25,7 @@ from .rest_api import Gateway
 from .routing import Routing
 from .settings import Settings
 from .subscriptions_api import SubscriptionsApi
+from .subtasks import SubtasksFunction
 from .sweep import SweepFunction, SweptStores
 from .tables import Tables
 from .tool_workflows import ToolWorkflows, WorkflowProps
@@ -42,19 +43,18 @@ class McpTasksStack(Stack):
         tables = Tables.create(self, encryption)
         payloads = PayloadsBucket(self, "Payloads", encryption, settings.max_ttl)
         ask = AskFunction(self, "Ask", code, tables.tasks)
+        subtasks = SubtasksFunction(self, "Subtasks", code, tables, payloads)
         task_events = TaskEvents(self, "Events", encryption)
-        props = WorkflowProps(
-            code, tables.tasks, tables.journal, payloads, ask, task_events, settings.max_workers
-        )
+        instances = settings.max_workers
+        props = WorkflowProps(code, tables, payloads, ask, subtasks, task_events, instances)
         workflows = ToolWorkflows(self, "Tools", props, catalogue, settings.cell)
-        FinishFunction(self, "Finish", code, tables.tasks, payloads, workflows)
-        stores = SweptStores(tables.tasks, tables.mailboxes, payloads)
+        FinishFunction(self, "Finish", code, tables, payloads, workflows)
+        stores = SweptStores(tables, payloads)
         SweepFunction(self, "Sweep", code, stores, workflows, task_events)
         PublishFunction(self, "Publish", code, tables.tasks, task_events)
         deliver = DeliverFunction(self, "Deliver", code, tables.mailboxes, task_events)
-        authorizer = None
-        if settings.oauth:
-            authorizer = Authorizer(self, "Authorizer", code, settings.oauth)
+        oauth = settings.oauth
+        authorizer = Authorizer(self, "Authorizer", code, oauth) if oauth else None
         apis = ApiProps(code, tables, payloads, settings, task_events, authorizer)
         api = McpApi(self, "Api", apis, workflows, catalogue)
         # What subscribes is replaced after `deliver`, which reads what both versions write.

@@ -20,12 +20,15 @@ from mcp_tasks.workflows.retry import TRANSIENT_ERROR
 from mcp_tasks.workflows.step_payloads import MAX_STEP_OUTPUT_BYTES
 
 ASK: Final = "ask"
+SUBTASKS: Final = "subtasks"
 WORKER: Final = "worker"
 
 FUNCTION_TASK: Final = Path(__file__).with_name("function_task.asl.json")
 FUNCTION_WITHOUT_CONTEXT: Final = Path(__file__).with_name("function_without_context.asl.json")
 LANE: Final = "Run lane"
 """The state of FUNCTION_TASK that runs items of a map."""
+SUBTASK: Final = "Subtask"
+"""The state of FUNCTION_TASK that starts one of several subtasks."""
 MAX_EXECUTION_TIME: Final = timedelta(days=365)
 """Step Functions developer guide, "Quotas"."""
 TRACE_EXPRESSION: Final = (
@@ -54,7 +57,7 @@ UNKNOWN_OUTCOME_ERRORS: Final = (
     "Runtime.OutOfMemory",
 )
 """A function was killed, or ran longer than its timeout. Nobody knows what a tool had done by then,
-so only states that ask are retried: to ask twice does no harm."""
+so only states that ask, or start subtasks, are retried: to do that twice does no harm."""
 RETRY: Final = {
     "IntervalSeconds": 1,
     "BackoffRate": 2,
@@ -68,6 +71,8 @@ MAX_THROTTLED_ATTEMPTS: Final = 4_000
 "Quotas"). A function tool begins a run when 9,000 are there (`run_event.MAX_EVENTS`)."""
 MAX_THROTTLED_LANE_ATTEMPTS: Final = 40
 """Of each of 40 lanes, in one history. What a lane has not done is left for the next run."""
+MAX_THROTTLED_SUBTASK_ATTEMPTS: Final = 8
+"""Of each of 100 subtasks (`run_event.MAX_AT_ONCE`), in one history."""
 MIN_THROTTLED_DELAY_SECONDS: Final = 60
 WILDCARDS: Final = frozenset({"States.ALL", "States.TaskFailed"})
 """Names that stand for all of the errors above (developer guide, "Error names")."""
@@ -78,16 +83,21 @@ MAX_MAP_OUTPUT_BYTES: Final = 2_000
 Functions' 256 KiB hold a hundred such outputs, or a thousand payload pointers."""
 MIN_OUTPUT_BYTES: Final = 500
 """Every output may have as many: a payload pointer has some 200."""
-_DEFAULT_OUTPUT_BYTES: Final = {ASK: MAX_ANSWERS_CHARACTERS, WORKER: MAX_STEP_OUTPUT_BYTES}
+_DEFAULT_OUTPUT_BYTES: Final = {
+    ASK: MAX_ANSWERS_CHARACTERS,
+    SUBTASKS: 0,  # a list of numbers
+    WORKER: MAX_STEP_OUTPUT_BYTES,
+}
 """Of an output that is not combined with others, by the function that returns it."""
 _PLACEHOLDER: Final = re.compile(r"\$\{(\w+)\}")
 """What CloudFormation replaces. JSONata's `${key: value}` is something else."""
-_FUNCTIONS: Final = {f"${{{name}}}": name for name in (ASK, WORKER)}
+_FUNCTIONS: Final = {f"${{{name}}}": name for name in (ASK, SUBTASKS, WORKER)}
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A state machine's text, and the functions that it calls: `${ask}`, `${worker}`."""
+    """A state machine's text, and the functions that it calls: `${ask}`, `${worker}`, and for
+    function tools `${subtasks}`."""
 
     text: str
     placeholders: frozenset[str]
@@ -109,7 +119,7 @@ class Definition:
         if not isinstance(definition, dict):
             raise ValueError(f"{file}: not an Amazon States Language object")
         placeholders = frozenset(_PLACEHOLDER.findall(source))
-        _check_placeholders(file, placeholders, tool)
+        _check_placeholders(file, placeholders, tool, own=own is not None)
         throttled_retry = _throttled_retry(tool.ttl)
         _set_timeout(file, definition, tool.ttl)
         language = definition.get("QueryLanguage", "JSONPath")
@@ -121,6 +131,8 @@ class Definition:
                     call.state["TimeoutSeconds"] = math.ceil(tool.timeout.total_seconds())
                 if call.name == LANE:
                     retry = {**retry, "MaxAttempts": MAX_THROTTLED_LANE_ATTEMPTS}
+                if call.name == SUBTASK:
+                    retry = {**retry, "MaxAttempts": MAX_THROTTLED_SUBTASK_ATTEMPTS}
             _complete(file, call, retry)
         return cls(json.dumps(definition), placeholders)
 
@@ -137,12 +149,12 @@ def worker_timeout(tool: Tool) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A state that calls `${worker}` or `${ask}`."""
+    """A state that calls `${worker}`, `${ask}` or `${subtasks}`."""
 
     name: str
     state: dict[str, Any]
     function: str
-    """`ask` or `worker`."""
+    """`ask`, `subtasks` or `worker`."""
     event: dict[str, Any] | None
     """What the function is called with, where that is written as an object."""
     jsonata: bool
@@ -192,8 +204,8 @@ def _complete(file: Path, call: _Call, throttled_retry: dict[str, Any]) -> None:
     A state in JSONPath gets no trace context: a path that finds nothing ends the execution. An
     event that is one expression, or the state's input as it is, gets nothing at all.
     """
-    asks = call.function == ASK
-    errors = (*TRANSIENT_ERRORS, *UNKNOWN_OUTCOME_ERRORS) if asks else TRANSIENT_ERRORS
+    asks, works = call.function == ASK, call.function == WORKER
+    errors = TRANSIENT_ERRORS if works else (*TRANSIENT_ERRORS, *UNKNOWN_OUTCOME_ERRORS)
     _add_retry(call.state, errors, throttled_retry)
     if asks and {"HeartbeatSeconds", "HeartbeatSecondsPath"} & set(call.state):
         raise ValueError(
@@ -247,8 +259,8 @@ def _add_retry(
         own.insert(0, dict(throttled_retry))
 
 
-def _check_placeholders(file: Path, placeholders: frozenset[str], tool: Tool) -> None:
-    unknown = placeholders - {ASK, WORKER}
+def _check_placeholders(file: Path, placeholders: frozenset[str], tool: Tool, *, own: bool) -> None:
+    unknown = placeholders - ({ASK, WORKER} if own else set(_DEFAULT_OUTPUT_BYTES))
     if unknown:
         names = ", ".join(f"${{{name}}}" for name in sorted(unknown))
         raise ValueError(f"{file}: {names}: only ${{{WORKER}}} and ${{{ASK}}} are known")

@@ -21,7 +21,7 @@ from .event_bus import TaskEvents
 from .function_code import FunctionCode
 from .grants import allow, allow_executions
 from .payloads_bucket import PayloadsBucket
-from .tables import MailboxesTable, TasksTable
+from .tables import Tables
 from .tool_workflows import ToolWorkflows
 
 INTERVAL: Final = Duration.minutes(1)
@@ -41,16 +41,16 @@ when there are more of them than the sweeper can reconcile, each waits longer.""
 class SweptStores:
     """Where the sweeper finds what it compares."""
 
-    tasks: TasksTable
-    mailboxes: MailboxesTable
+    tables: Tables
     payloads: PayloadsBucket
 
     @property
     def environment(self) -> dict[str, str]:
         """Their names, for the function."""
         return {
-            environment.TASKS_TABLE: self.tasks.name,
-            environment.MAILBOXES_TABLE: self.mailboxes.name,
+            environment.TASKS_TABLE: self.tables.tasks.name,
+            environment.JOURNAL_TABLE: self.tables.journal.name,
+            environment.MAILBOXES_TABLE: self.tables.mailboxes.name,
             environment.PAYLOADS_BUCKET: self.payloads.name,
         }
 
@@ -86,8 +86,8 @@ class SweepFunction(Construct):
             timeout=TIMEOUT,
             memory_mb=1024,  # it may do what `finish` does
         )
-        _allow_reconciling(function, stored.tasks, stored.payloads, workflows)
-        stored.mailboxes.grant(function, "dynamodb:Query", "dynamodb:PutItem")
+        _allow_reconciling(function, stored, workflows)
+        stored.tables.mailboxes.grant(function, "dynamodb:Query", "dynamodb:PutItem")
         task_events.allow_announcing(function, *LISTS.values())
         code.encryption.allow_reading_executions(function, workflows.own)
         dead_letters = DeadLetterQueue(
@@ -172,14 +172,11 @@ class SweepFunction(Construct):
 
 
 def _allow_reconciling(
-    function: lambda_.Function,
-    table: TasksTable,
-    payloads: PayloadsBucket,
-    workflows: ToolWorkflows,
+    function: lambda_.Function, stored: SweptStores, workflows: ToolWorkflows
 ) -> None:
     """Allow to start what never started, to send answers that never arrived, to stop, to end."""
-    table.allow_query_of_reconcile_schedule(function)
-    table.grant(function, "dynamodb:GetItem", "dynamodb:UpdateItem")
+    stored.tables.tasks.allow_query_of_reconcile_schedule(function)
+    stored.tables.allow_ending(function)
     allow(
         function,
         ["states:StartExecution", "states:SendTaskSuccess", "states:SendTaskHeartbeat"],
@@ -188,4 +185,4 @@ def _allow_reconciling(
     allow_executions(
         function, ["states:DescribeExecution", "states:StopExecution"], workflows.executions
     )
-    payloads.allow(function, ["s3:GetObject", "s3:PutObject"], "")
+    stored.payloads.allow(function, ["s3:GetObject", "s3:PutObject"], "")

@@ -262,3 +262,9 @@ class Tables:
             SessionsTable(scope, "Sessions", encryption),
             JournalTable(scope, "Journal", encryption),
         )
+
+    def allow_ending(self, function: lambda_.Function) -> None:
+        """Allow to end tasks after their subtasks, and to tell parents by their journals."""
+        actions = ("dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:UpdateItem")
+        self.tasks.grant(function, *actions)
+        self.journal.grant(function, "dynamodb:PutItem")

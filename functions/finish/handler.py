@@ -22,12 +22,5 @@ deployment = Deployment(os.environ)
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
     """Write the task's end. Lambda retries twice, then sends the event to a dead-letter queue."""
     detail = event["detail"]
-    status = finish(
-        detail,
-        deployment.task_table,
-        deployment.executions,
-        deployment.catalogue,
-        deployment.payloads,
-        now_ms(),
-    )
+    status = finish(detail, deployment.task_ends, now_ms())
     logger.info("execution ended", task_id=detail["name"], execution=detail["status"], task=status)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         ToolError,
     )
     from .registry.context import AsyncTaskContext, TaskContext
-    from .registry.durable_errors import NeedsTask, StepFailed, WaitTimedOut
+    from .registry.durable_errors import NeedsTask, StepFailed, SubtaskFailed, WaitTimedOut
     from .registry.function_tool import tool
     from .registry.prompt import Message, assistant, prompt, user
     from .registry.resource import NotFound, resource
@@ -44,6 +44,7 @@ __all__ = [
     "Retry",
     "Root",
     "StepFailed",
+    "SubtaskFailed",
     "TaskContext",
     "ToolError",
     "ToolResult",
@@ -71,6 +72,7 @@ _MODULES = {
     "Retry": "retry_policy",
     "Root": "asking",
     "StepFailed": "durable_errors",
+    "SubtaskFailed": "durable_errors",
     "TaskContext": "context",
     "ToolError": "asking",
     "ToolResult": "results",

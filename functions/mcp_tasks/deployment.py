@@ -34,11 +34,15 @@ from .tasks.idempotency import IdempotencyKeys
 from .tasks.quotas import CallerQuotas
 from .tasks.task_list import TaskList
 from .tasks.task_table import TaskTable
+from .workflows.end_task import TaskEnds
 from .workflows.executions import Executions
 from .workflows.reconcile import Reconciler
+from .workflows.subtask_outcome import SubtaskOutcomes
 
 if TYPE_CHECKING:
     from botocore.config import Config
+
+    from .workflows.subtasks import Subtasks
 
 BUNDLE = Path(__file__).resolve().parent.parent
 """The folder of a function's code."""
@@ -150,15 +154,24 @@ class Deployment:
         return PayloadStore(lambda: self._client("s3", config=config), bucket, read_attempts)
 
     @cached_property
+    def task_ends(self) -> TaskEnds:
+        """Ends tasks whose executions have ended, in functions that nobody waits for."""
+        return TaskEnds(
+            self.task_table, self.executions, self.catalogue, self.payloads, self.journal_table
+        )
+
+    @cached_property
+    def subtasks(self) -> Subtasks:
+        """Starts the subtasks that tools call."""
+        from .workflows.subtasks import Subtasks  # with pydantic, which no other function needs
+
+        outcomes = SubtaskOutcomes(self.journal_table, self.payloads, self.executions)
+        return Subtasks(self.task_ends, outcomes, self.state_machine_arn)
+
+    @cached_property
     def reconciler(self) -> Reconciler:
         """Reconciles tasks with their executions, in functions that nobody waits for."""
-        return Reconciler(
-            self.task_table,
-            self.executions,
-            self.catalogue,
-            self.payloads,
-            self.state_machine_arn,
-        )
+        return Reconciler(self.task_ends, self.state_machine_arn)
 
     @cached_property
     def reconciler_within_request(self) -> Reconciler:
@@ -166,9 +179,8 @@ class Deployment:
         config = DEFAULT_CONFIG.merge(ONE_ATTEMPT)
         executions = Executions(lambda: self._client("stepfunctions", config=config))
         payloads = self._payloads(S3_CONFIG.merge(ONE_ATTEMPT), read_attempts=1)
-        return Reconciler(
-            self.task_table, executions, self.catalogue, payloads, self.state_machine_arn
-        )
+        ends = TaskEnds(self.task_table, executions, self.catalogue, payloads)
+        return Reconciler(ends, self.state_machine_arn)
 
     @cached_property
     def catalogue(self) -> Catalogue:

@@ -48,6 +48,7 @@ MAY_IMPORT: Final = {
     "deliver": "deployment notifications tasks",
     "finish": "deployment tasks workflows",
     "publish": "deployment notifications server",
+    "subtasks": "deployment tasks workflows",
     "sweep": "aws deployment registry tasks workflows",
     "worker": "deployment durable payloads protocol redaction registry tasks workflows",
     # What runs beside the functions. `infra` takes constants and the catalogue from the library.

@@ -28,8 +28,8 @@ from mcp_tasks.payloads.offloading import MAX_OBJECT_BYTES, json_size
 from mcp_tasks.payloads.pointer import PayloadPointer, payload_prefix
 from mcp_tasks.registry.decorated_function import DECLARATION
 from mcp_tasks.registry.tool import Tool
-from mcp_tasks.server.methods.execution_input import MAX_INLINE_INPUT_BYTES
 from mcp_tasks.tasks.questions import MAX_ANSWERS_CHARACTERS
+from mcp_tasks.workflows.execution_input import MAX_INLINE_INPUT_BYTES
 from mcp_tasks.workflows.retry import TRANSIENT_ERROR
 from mcp_tasks.workflows.run_event import LANE_EVENTS, MAX_EVENTS, RUN_EVENTS
 from mcp_tasks.workflows.step_payloads import MAX_INLINE_ANSWERS_BYTES, MAX_STEP_OUTPUT_BYTES

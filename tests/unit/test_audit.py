@@ -16,6 +16,7 @@ from mcp_tasks.tasks.reconcile_schedule import FIRST_RECONCILE_MS, STOP_AGAIN_MS
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import now_ms
 from mcp_tasks.workflows.ask import ask
+from mcp_tasks.workflows.end_task import TaskEnds
 from mcp_tasks.workflows.executions import ExecutionEnd, execution_arn
 from mcp_tasks.workflows.finish import finish
 from mcp_tasks.workflows.sweep import sweep
@@ -81,7 +82,7 @@ class Audited:
         ended: Any = Ended(status, output)
         deployment = self.stack.deployment
         catalogue, payloads = self.stack.catalogue, deployment.payloads
-        finish(detail, deployment.task_table, ended, catalogue, payloads, now_ms())
+        finish(detail, TaskEnds(deployment.task_table, ended, catalogue, payloads), now_ms())
 
 
 def line(action: str, task_id: str, principal: str = ALICE, **more: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def to_attribute(value: str | int | bool | Mapping[str, Any] | None) -> dict[str, Any]:
+def to_attribute(value: str | int | bool | Mapping[str, Any] | list[Any] | None) -> dict[str, Any]:
     """A value as an AttributeValue. Raises TypeError for a type that rows do not use."""
     match value:
         case None:
@@ -23,6 +23,8 @@ def to_attribute(value: str | int | bool | Mapping[str, Any] | None) -> dict[str
             return {"N": str(value)}
         case Mapping():
             return {"M": {name: to_attribute(child) for name, child in value.items()}}
+        case list():
+            return {"L": [to_attribute(child) for child in value]}
     raise TypeError(f"rows hold no {type(value).__name__}")
 
 
@@ -38,4 +40,6 @@ def from_attribute(attribute: Mapping[str, Any]) -> Any:
             return int(value)
         case "M":
             return {name: from_attribute(child) for name, child in value.items()}
+        case "L":
+            return [from_attribute(child) for child in value]
     raise TypeError(f"rows hold no attribute of type {kind}")

@@ -68,7 +68,7 @@ class Journal:
     @property
     def partition(self) -> str:
         """The key of the task's records. A worker may write those of its own tool only."""
-        return f"{self.tool}#{self.task_id}"
+        return journal_partition(self.tool, self.task_id)
 
     def read(self) -> bool:
         """Read all records, once; whether there are any."""
@@ -111,7 +111,7 @@ class Journal:
         seen = self.records.get(_place(record.id, within))
         record = replace(record, written_at=now)
         text = json_text(record.value)
-        partition = self.partition if within is None else f"{self.partition}#{within}"
+        partition = journal_partition(self.tool, self.task_id, within)
         expires_at = (now + self.ttl_ms + KEPT_AFTER_EXPIRY_MS) // 1000
         with _available():
             if len(text) > MAX_INLINE_VALUE_BYTES:
@@ -124,9 +124,9 @@ class Journal:
     def items(self, map_id: str, prefix: str = "") -> dict[int, Record]:
         """The records of a map's items, by their index."""
         with _available():
-            found = self.table.read(f"{self.partition}#{map_id}", prefix)
+            found = self.table.read(journal_partition(self.tool, self.task_id, map_id), prefix)
         self.records |= {_place(record.id, map_id): record for record in found}
-        return {int(record.id.rpartition("#")[2]): record for record in found}
+        return {number_of(record): record for record in found}
 
     def value(self, record: Record) -> Any:
         """What the operation returned, as JSON values."""
@@ -161,6 +161,16 @@ class Journal:
         if record_id not in self.records:
             operation = Operation(Kind.ASK, key)
             self.write(Record(record_id, operation, State.DONE, value=answer))
+
+
+def journal_partition(tool: str, task_id: str, within: str | None = None) -> str:
+    """The key of a task's records, or of the items of the map or the call that is `within`."""
+    return f"{tool}#{task_id}" if within is None else f"{tool}#{task_id}#{within}"
+
+
+def number_of(record: Record) -> int:
+    """Which item of its map or call a record is of, from 0."""
+    return int(record.id.rpartition("#")[2])
 
 
 def item_id(lane: int, index: int) -> str:

@@ -21,7 +21,7 @@ from .journal import item_id
 from .record import Failure, Kind, Operation, Record, State
 from .run import Run
 from .slot import Slot
-from .suspension import ReplayEnded
+from .suspension import ReplayEnded, RunLanes
 from .typed_value import TypedValue
 
 MAX_ITEMS: Final = 10_000
@@ -93,7 +93,7 @@ class Map:
         waiting = [each.due_at or 0 for each in found.values() if each.state is State.WAITING]
         if len(waiting) + len(ended) == len(self.calls) and min(waiting) > self.run.clock():
             self.run.suspend(min(waiting))
-        return self.run.suspend(0, self.slot.id, lanes)
+        return self.run.suspend(0, RunLanes(self.slot.id, lanes))
 
     def _count_stalls(self, record: Record | None, found: Mapping[int, Record]) -> Record:
         """Begin the map, or count how often its lanes were killed and got nothing done.

@@ -1,40 +1,32 @@
-"""The durable operations of a tool that runs, each of which the journal knows by its place.
-
-The first operation that a tool comes to is number 1, and so on. A tool that runs again comes to the
-same operations in the same order: those that are recorded return what they returned then, and the
-first one that is not recorded goes on.
-
-Every operation is a method that takes its number when it is called, and returns a coroutine. So the
-numbers are the same however an `async def` awaits its operations.
-"""
+"""The durable operations of a tool that runs, each of which the journal knows by its number
+(`numbered_operations`)."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from ..registry.durable_errors import NeedsTask, WaitTimedOut
+from ..registry.durable_errors import WaitTimedOut
 from ..registry.durable_operations import StepOptions
+from ..registry.tool import Tool
 from . import identity
 from .attempts import Attempt, Attempts, current_token
+from .calls import Calls, checked_arguments
 from .maps import Map
+from .numbered_operations import NumberedOperations, check_name
 from .record import Kind, Operation, State
-from .run import Mode, Run
+from .run import Run
 from .slot import Slot
-from .suspension import NonDeterminism
 from .typed_value import TypedValue
 
 Result = TypeVar("Result")
 Operating = Coroutine[Any, Any, Result]
 
 SETTLE_SECONDS: Final = 0.01
-
-MAX_NAME_CHARACTERS: Final = 200
-"""Of an operation's key, and of a change's name."""
 
 VERSION: Final = "version#"
 """What the ids of versions begin with; the name of the change follows."""
@@ -51,15 +43,13 @@ class Undo:
     arguments: tuple[Any, ...]
 
 
-class DurableOperations:
+class DurableOperations(NumberedOperations):
     """Behind `task.step`, `task.sleep` and the others, for one run of a tool."""
 
     def __init__(self, run: Run) -> None:
-        self.run = run
+        super().__init__(run)
         self.undos: list[Undo] = []
         """What undoes the operations that are done, in their order."""
-        self._count = 0
-        self._unrecorded_count = 0
         self._attempts = Attempts(run)
 
     def step(
@@ -187,6 +177,20 @@ class DurableOperations:
         functions_map = Map(self._attempts, slot, calls, types, options)
         return functions_map.results(len(functions), tolerate)
 
+    def call(
+        self,
+        tool: Tool,
+        arguments: Sequence[Mapping[str, Any]],
+        key: str | None,
+        *,
+        concurrency: int,
+        tolerate: int,
+    ) -> Operating[list[Any]]:
+        """Call a tool once for each of the arguments, each call a subtask."""
+        given = [checked_arguments(tool, each) for each in arguments]
+        slot = self._next(Kind.CALL, tool.name, key, given, concurrency)
+        return Calls(self.run, slot, tool, given).results(concurrency, tolerate)
+
     def now(self) -> Operating[datetime]:
         """The time, when the tool first came here."""
         return self._now(self._next(Kind.NOW, "now"))
@@ -200,7 +204,7 @@ class DurableOperations:
 
     def version(self, change: str, number: int) -> Operating[int]:
         """Which way a task takes: `number`; or 0, if it had passed here before there was one."""
-        _check_name(change)
+        check_name(change)
         self._enter(Kind.VERSION.value)
         return self._version(change, number)
 
@@ -224,26 +228,9 @@ class DurableOperations:
         """A number from 0 to 1 that is the same each time. It needs no record, either."""
         return identity.fraction(self.run.journal.task_id, self._unrecorded("random"))
 
-    @property
-    def count(self) -> int:
-        """How many operations the tool has come to."""
-        return self._count
-
-    def check_end(self) -> None:
-        """Raises NonDeterminism when the journal has operations that the tool did not come to."""
-        last = self.run.journal.last_operation
-        forward = self.run.mode in (Mode.FORWARD, Mode.REPLAY)
-        if forward and last is not None and int(last.id) > self._count:
-            raise NonDeterminism(last.operation, None)
-
     def answered(self, key: str, answer: Any) -> None:
         """Keep an answer that the tool uses."""
         self.run.answered(key, answer)
-
-    @property
-    def in_step(self) -> bool:
-        """Whether the function of a step runs."""
-        return current_token.get() is not None
 
     @property
     def step_token(self) -> str:
@@ -262,30 +249,3 @@ class DurableOperations:
 
     def _register(self, slot: Slot, function: Callable[..., Any], *arguments: Any) -> None:
         self.undos.append(Undo(slot.id, slot.operation.name, function, arguments))
-
-    def _next(self, kind: Kind, name: str, key: str | None = None, *arguments: Any) -> Slot:
-        """The operation that the tool comes to. Raises NonDeterminism when another one was here."""
-        _check_name(key)
-        self._enter(kind.value)
-        self._count += 1
-        operation = Operation(kind, name, key, identity.arguments_hash(*arguments))
-        record = self.run.journal.find(f"{self._count:06}")
-        if record is not None and record.operation != operation:
-            raise NonDeterminism(record.operation, operation)
-        return Slot(f"{self._count:06}", operation, record)
-
-    def _enter(self, operation: str) -> None:
-        if self.in_step:
-            raise NeedsTask(operation)
-        self.run.enter()
-
-    def _unrecorded(self, what: str) -> str:
-        """The place of an operation that is not recorded. It does not count among the others."""
-        self._enter(what)
-        self._unrecorded_count += 1
-        return f"{what}#{self._unrecorded_count}"
-
-
-def _check_name(name: str | None) -> None:
-    if name is not None and len(name) > MAX_NAME_CHARACTERS:
-        raise ValueError(f"a key, or a change's name, has at most {MAX_NAME_CHARACTERS} characters")

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Final, NoReturn
 
 from .journal import OUTCOME, Journal
-from .suspension import ReplayEnded, Suspended
+from .suspension import ReplayEnded, RunLanes, StartSubtasks, Suspended
 
 CHECK_CANCELLED_MS: Final = 1000
 """How often a run asks whether its task has ended: one read in this time, before an operation."""
@@ -145,9 +145,9 @@ class Run:
                 "less a margin"
             )
 
-    def suspend(self, until: int, map_id: str | None = None, lanes: int = 0) -> NoReturn:
-        """End the run until then; a map with items to run goes first."""
-        wanted = Suspended(until, map_id, lanes)
+    def suspend(self, until: int, first: RunLanes | StartSubtasks | None = None) -> NoReturn:
+        """End the run until then, or until what comes `first` is done."""
+        wanted = Suspended(until, first)
         if self.suspension is None or until < self.suspension.until:
             self.suspension = wanted
         raise wanted

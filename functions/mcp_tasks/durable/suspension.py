@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .record import Operation
 
 
-class Suspended(BaseException):
-    """Ends a run. The state machine runs the tool again at `until` (milliseconds since the epoch).
+@dataclass(frozen=True, slots=True)
+class RunLanes:
+    """What the state machine does before it runs the tool again: run the lanes of a map."""
 
-    A map that has items to run names itself and its lanes: they run first, side by side.
+    map_id: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StartSubtasks:
+    """What the state machine does before it runs the tool again: start subtasks, and wait for
+    their ends."""
+
+    operation_id: str
+    count: int
+
+
+class Suspended(BaseException):
+    """Ends a run. The state machine runs the tool again at `until` (milliseconds since the epoch),
+    or when it has done what comes `first`.
     """
 
-    def __init__(self, until: int, map_id: str | None = None, lanes: int = 0) -> None:
+    def __init__(self, until: int, first: RunLanes | StartSubtasks | None = None) -> None:
         super().__init__()
         self.until = until
-        self.map_id = map_id
-        self.lanes = lanes
+        self.first = first
 
 
 class ReplayEnded(BaseException):

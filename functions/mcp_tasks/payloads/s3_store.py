@@ -14,7 +14,7 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +30,7 @@ from .pointer import POINTER, PayloadPointer, pointer_of
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import CopySourceTypeDef
 
 MAX_PARALLEL_READS: Final = 8
 """botocore keeps ten connections."""
@@ -135,6 +136,19 @@ class PayloadStore:
         pointer = PayloadPointer(_new_key(prefix), 0, len(content))
         self._write(pointer.key, content)
         return pointer
+
+    def copy(self, pointer: PayloadPointer, prefix: str) -> PayloadPointer:
+        """Copy the object that a pointer is of, for another task, without loading it. S3 copies up
+        to 5 GB in one call (API reference, "CopyObject"). Raises PayloadNotFound."""
+        copied = replace(pointer, key=_new_key(prefix))
+        source: CopySourceTypeDef = {"Bucket": self._bucket, "Key": pointer.key}
+        try:
+            self._client.copy_object(Bucket=self._bucket, Key=copied.key, CopySource=source)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _NOT_FOUND_CODES:
+                raise PayloadNotFound from None
+            raise
+        return copied
 
     def get(self, pointer: PayloadPointer) -> str:
         """Read the JSON text that a pointer points to. Raises PayloadNotFound."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from .durable_operations import Durable, StepOptions
+from .called_tool import called_tool
+from .durable_operations import DEFAULT_CONCURRENCY, Durable, StepOptions
 from .retry_policy import Retry
+
+if TYPE_CHECKING:
+    from .tool import Tool
 
 
 class AsyncDurableCalls(Durable):
@@ -30,23 +34,24 @@ class AsyncDurableCalls(Durable):
 
     def map(
         self,
-        function: Callable[[Any], Any],
+        function: Callable[..., Any] | Tool,
         items: Sequence[Any],
         *,
-        concurrency: int = 10,
+        concurrency: int = DEFAULT_CONCURRENCY,
         tolerate: int = 0,
         key: str | None = None,
         retry: Retry | None = None,
         timeout: timedelta | None = None,
     ) -> Awaitable[list[Any]]:
         """Run `function(item)` for each item, side by side; see DurableCalls.map."""
-        return self.durable("map").map(
-            function,
-            items,
-            StepOptions.of(key, retry, timeout),
-            concurrency=concurrency,
-            tolerate=tolerate,
-        )
+        options = StepOptions.of(key, retry, timeout)
+        return self._map(function, items, options, concurrency=concurrency, tolerate=tolerate)
+
+    def call(self, tool: Callable[..., Any] | Tool, /, **arguments: Any) -> Awaitable[Any]:
+        """Call another tool as a subtask; see DurableCalls.call."""
+        called = called_tool(tool)
+        operation = self.durable("call").call(called, [arguments], None, concurrency=1, tolerate=0)
+        return _only(operation)
 
     def gather(
         self,
@@ -95,3 +100,7 @@ class AsyncDurableCalls(Durable):
     async def uuid(self) -> UUID:
         """A UUID; see DurableCalls.uuid."""
         return self.durable("uuid").uuid()
+
+
+async def _only(operation: Awaitable[list[Any]]) -> Any:
+    return (await operation)[0]

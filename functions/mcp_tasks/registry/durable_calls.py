@@ -10,13 +10,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
-from .durable_operations import Durable, StepOptions
+from .called_tool import called_tool
+from .durable_operations import DEFAULT_CONCURRENCY, Durable, StepOptions
 from .retry_policy import Retry
 
-Item = TypeVar("Item")
+if TYPE_CHECKING:
+    from .tool import Tool
+
 Result = TypeVar("Result")
 
 
@@ -51,29 +54,40 @@ class DurableCalls(Durable):
 
     def map(
         self,
-        function: Callable[[Item], Result],
-        items: Sequence[Item],
+        function: Callable[..., Any] | Tool,
+        items: Sequence[Any],
         *,
-        concurrency: int = 10,
+        concurrency: int = DEFAULT_CONCURRENCY,
         tolerate: int = 0,
         key: str | None = None,
         retry: Retry | None = None,
         timeout: timedelta | None = None,
-    ) -> list[Result]:
+    ) -> list[Any]:
         """Run `function(item)` for each item, as a step of its own, `concurrency` (at most 40) at
         once. Returns the results in the order of the items, of which there may be 10,000.
 
         Where up to `tolerate` items have failed, their results are the exceptions. Raises the first
         of them when there are more.
+
+        `function` may be a tool: then each item is a mapping of its arguments, and a subtask.
         """
-        operation = self.durable("map").map(
-            function,
-            items,
-            StepOptions.of(key, retry, timeout),
-            concurrency=concurrency,
-            tolerate=tolerate,
-        )
+        options = StepOptions.of(key, retry, timeout)
+        operation = self._map(function, items, options, concurrency=concurrency, tolerate=tolerate)
         return _done(operation, function)
+
+    def call(self, tool: Callable[..., Any] | Tool, /, **arguments: Any) -> Any:
+        """Call another tool as a subtask: a task of its own, with an id, progress and questions
+        that clients can follow (`childTaskIds`). Returns what the tool returns.
+
+        `tool` is a function with `@tool(task=...)`, or a workflow tool. It is cancelled when this
+        task is, and this task ends after it.
+
+        Raises SubtaskFailed when it failed or was cancelled, its ToolError if it raised one, and
+        InvalidArguments for arguments that it does not take.
+        """
+        called = called_tool(tool)
+        operation = self.durable("call").call(called, [arguments], None, concurrency=1, tolerate=0)
+        return _done(operation)[0]
 
     def gather(
         self,
@@ -136,7 +150,7 @@ class DurableCalls(Durable):
         return self.durable("uuid").uuid()
 
 
-def _done(operation: Coroutine[Any, Any, Result], *functions: Callable[..., Any]) -> Result:
+def _done(operation: Coroutine[Any, Any, Result], *functions: object) -> Result:
     """Run an operation to its end. Only one of an `async def` needs an event loop."""
     if any(map(inspect.iscoroutinefunction, functions)):
         import asyncio  # most functions need none

@@ -17,6 +17,20 @@ class StepFailed(Exception):
         self.message = message
 
 
+class SubtaskFailed(Exception):
+    """A tool that was called as a subtask has no result.
+
+    `status` is "failed", "cancelled", or "refused" for a call that became no task. `message` is
+    what clients see of the failure. A tool that raised a ToolError raises that in its caller, too.
+    """
+
+    def __init__(self, tool: str, status: str, message: str) -> None:
+        super().__init__(f"{tool} {status}" + (f": {message}" if message else ""))
+        self.tool = tool
+        self.status = status
+        self.message = message
+
+
 class WaitTimedOut(Exception):
     """`task.wait_for` has waited until its limit, and the check was never true."""
 

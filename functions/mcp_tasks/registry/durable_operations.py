@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import UUID
 
+from .called_tool import arguments_of_items, tool_of
 from .durable_errors import NeedsTask
 from .retry_policy import ONCE, Retry
+
+if TYPE_CHECKING:
+    from .tool import Tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,17 @@ class Operations(Protocol):
     def version(self, change: str, number: int) -> Coroutine[Any, Any, int]:
         """Behind `task.version`."""
 
+    def call(
+        self,
+        tool: Tool,
+        arguments: Sequence[Mapping[str, Any]],
+        key: str | None,
+        *,
+        concurrency: int,
+        tolerate: int,
+    ) -> Coroutine[Any, Any, list[Any]]:
+        """Behind `task.call`, and `task.map` over a tool."""
+
     def now(self) -> Coroutine[Any, Any, datetime]:
         """Behind `task.now`."""
 
@@ -102,6 +117,9 @@ class Operations(Protocol):
         """Wait for what other coroutines have begun."""
 
 
+DEFAULT_CONCURRENCY: Final = 10
+
+
 class Durable:
     """A context that may have durable operations."""
 
@@ -114,6 +132,26 @@ class Durable:
         if self.operations is None:
             raise NeedsTask(operation)
         return self.operations
+
+    def _map(
+        self,
+        function: Any,
+        items: Sequence[Any],
+        options: StepOptions,
+        *,
+        concurrency: int,
+        tolerate: int,
+    ) -> Coroutine[Any, Any, list[Any]]:
+        """A step for each item; a subtask, if the function is a tool that runs as a task."""
+        operations, tool = self.durable("map"), tool_of(function)
+        if tool is None:
+            return operations.map(
+                function, items, options, concurrency=concurrency, tolerate=tolerate
+            )
+        arguments = arguments_of_items(items, tool, options)
+        return operations.call(
+            tool, arguments, options.key, concurrency=concurrency, tolerate=tolerate
+        )
 
     @property
     def step_token(self) -> str:

@@ -67,6 +67,23 @@ def function_result(
     return structured_result(_checked(value, declared))
 
 
+def returned_value(
+    result: Mapping[str, Any], declared: TypeAdapter[Any] | WrittenSchema | None
+) -> Any:
+    """What a tool returned, from its CallToolResult: a value of its declared type, other structured
+    content as JSON values, text, None, or a ToolResult of several content blocks.
+    """
+    if "structuredContent" in result:
+        value = result["structuredContent"]
+        return declared.validate_python(value) if isinstance(declared, TypeAdapter) else value
+    blocks = result.get("content", [])
+    if not blocks:
+        return None
+    if len(blocks) == 1 and blocks[0].get("type") == "text":
+        return blocks[0]["text"]
+    return ToolResult(blocks)
+
+
 def workflow_result(
     output: Any, declared: TypeAdapter[Any] | WrittenSchema | None
 ) -> dict[str, Any]:

@@ -17,11 +17,15 @@ from .conditional_update import ConditionalUpdate
 from .questions import Ask, kinds
 from .reconcile_schedule import FIRST_RECONCILE_MS, STOP_AGAIN_MS
 from .state import Status, sources
+from .subtask import Relatives
 from .task import Task
 from .task_item import ask_attributes
 
 NOT_TERMINAL: Final = sources(Status.WORKING)
 NOTHING_TO_UNDO: Final = ("(attribute_not_exists(#undo) OR #undo = :noUndo)",)
+
+NO_SUBTASKS: Final = "attribute_not_exists(childTaskIds)"
+HAS_SUBTASKS: Final = "size(childTaskIds) = :subtasks"
 
 WORKER_ATTRIBUTES: Final = frozenset(
     {
@@ -142,7 +146,7 @@ def mark_delivered(ask_id: str) -> ConditionalUpdate:
 
 
 def complete(
-    result: dict[str, Any] | PayloadPointer, *, step_may_run: bool = False
+    result: dict[str, Any] | PayloadPointer, relatives: Relatives, *, step_may_run: bool = False
 ) -> ConditionalUpdate:
     """End the task with its result, or with the pointer to a large one."""
     stored: dict[str, Any] = (
@@ -150,24 +154,35 @@ def complete(
         if isinstance(result, PayloadPointer)
         else {"result": json.dumps(result)}
     )
-    return _end(Status.COMPLETED, stored, execution_ended=True, step_may_run=step_may_run)
+    return _end(
+        Status.COMPLETED, stored, relatives, execution_ended=True, step_may_run=step_may_run
+    )
 
 
 def fail(
-    error: dict[str, Any], message: str, *, may_run: bool, step_may_run: bool = False
+    error: dict[str, Any],
+    relatives: Relatives,
+    *,
+    may_run: bool,
+    step_may_run: bool = False,
 ) -> ConditionalUpdate:
     """End the task with a JSON-RPC error; its execution has ended, unless it `may_run`.
 
     A step of an execution that has ended may run on all the same (`step_may_run`).
     """
-    stored = {"error": json.dumps(error), "statusMessage": message}
-    update = _end(Status.FAILED, stored, execution_ended=not may_run, step_may_run=step_may_run)
+    stored = {"error": json.dumps(error), "statusMessage": error["message"]}
+    update = _end(
+        Status.FAILED, stored, relatives, execution_ended=not may_run, step_may_run=step_may_run
+    )
     if may_run:
         return update
     # Race: a step that is to be undone begins after the row was read. The row would leave the
     # reconcile schedule, and nobody would know that something is to be undone.
     return replace(
-        update, conditions=NOTHING_TO_UNDO, names={"#undo": "undo"}, values={":noUndo": False}
+        update,
+        conditions=(*update.conditions, *NOTHING_TO_UNDO),
+        names={**update.names, "#undo": "undo"},
+        values={**update.values, ":noUndo": False},
     )
 
 
@@ -188,7 +203,7 @@ def start_successor(task: Task) -> ConditionalUpdate:
     )
 
 
-def undone(message: str | None) -> ConditionalUpdate:
+def undone(task: Task, message: str | None) -> ConditionalUpdate:
     """Note that what a cancelled or failed task did is undone, but for what `message` says."""
     # Race: the end of the execution that undid it is told twice, or to the sweeper as well.
     return ConditionalUpdate(
@@ -198,30 +213,45 @@ def undone(message: str | None) -> ConditionalUpdate:
         values={":undo": True},
         sets={"undo": False, **({"statusMessage": message} if message else {})},
         visible=False,
-        execution_ended=True,
+        # As long as its parent was not told of its end, it stays in the reconcile schedule.
+        execution_ended=task.parent is None or not task.parent.tokens,
         expired=None,
     )
 
 
-def cancel(principal: str) -> ConditionalUpdate:
+def request_cancel(principal: str) -> ConditionalUpdate:
+    """Note that the task is to be cancelled once its subtasks have ended."""
+    # Race: the task starts more subtasks while those that it has are ended. It may not any more
+    # (`subtask_updates.add`), or there would be no end of it.
+    return ConditionalUpdate(
+        sources=NOT_TERMINAL,
+        sets={"cancelRequested": True},
+        principal=principal,
+        visible=False,
+        # The function may die before it has ended the subtasks.
+        reconcile_in_ms=FIRST_RECONCILE_MS,
+    )
+
+
+def cancel(principal: str, relatives: Relatives) -> ConditionalUpdate:
     """End the task because its client cancelled it."""
-    return _end(Status.CANCELLED, {}, step_may_run=True, principal=principal)
+    return _end(Status.CANCELLED, {}, relatives, step_may_run=True, principal=principal)
 
 
-def expire(error: dict[str, Any], message: str) -> ConditionalUpdate:
+def expire(error: dict[str, Any], relatives: Relatives) -> ConditionalUpdate:
     """End a task whose time to live has passed."""
-    stored = {"error": json.dumps(error), "statusMessage": message}
-    return _end(Status.FAILED, stored, step_may_run=True, expired=True)
+    stored = {"error": json.dumps(error), "statusMessage": error["message"]}
+    return _end(Status.FAILED, stored, relatives, step_may_run=True, expired=True)
 
 
 def _end(
     status: Status,
     sets: dict[str, Any],
+    relatives: Relatives,
     *,
     step_may_run: bool,
     execution_ended: bool = False,
-    principal: str | None = None,
-    expired: bool = False,
+    **more: Any,
 ) -> ConditionalUpdate:
     # What only a running task needs is removed, answers and tokens first of all.
     message = () if "statusMessage" in sets else ("statusMessage",)
@@ -231,12 +261,22 @@ def _end(
         sources=sources(status),
         sets=sets,
         status=status,
+        # Race: the task starts a subtask after its subtasks were seen to have ended. A task is
+        # never terminal before they are (SEP-2268, "Task Termination").
+        conditions=(HAS_SUBTASKS if relatives.subtasks else NO_SUBTASKS,),
+        values={":subtasks": relatives.subtasks} if relatives.subtasks else {},
         removes=("asks", "input", "toolError", *message),
-        principal=principal,
-        # An execution that may run is stopped next, and the function may die before that.
-        reconcile_in_ms=None if execution_ended else STOP_AGAIN_MS,
-        execution_ended=execution_ended,
+        # An execution that may run is stopped next, and a parent is told. The function may die
+        # before that.
+        reconcile_in_ms=_next_reconcile_in_ms(relatives, execution_ended=execution_ended),
+        execution_ended=execution_ended and not relatives.parent,
         # What it was before says whether a step could run (`last_step.py`).
         copies={"endedFrom": "#status"} if step_may_run else {},
-        expired=expired,
+        **more,
     )
+
+
+def _next_reconcile_in_ms(relatives: Relatives, *, execution_ended: bool) -> int | None:
+    if not execution_ended:
+        return STOP_AGAIN_MS
+    return FIRST_RECONCILE_MS if relatives.parent else None

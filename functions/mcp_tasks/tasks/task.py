@@ -17,6 +17,7 @@ from .reconcile_schedule import (
     next_reconcile_at,
 )
 from .state import Status
+from .subtask import Parent, Relatives
 
 ANYONE = "anonymous"
 """The principal of every caller of a deployment without authentication."""
@@ -75,6 +76,12 @@ class Task:
     """Which of the task's executions runs: a long one goes on in a successor."""
     undo: bool = False
     """Whether anything that the task did is to be undone when it is cancelled or fails."""
+    parent: Parent | None = None
+    """The task whose subtask this is."""
+    subtask_ids: tuple[str, ...] = ()
+    """Its subtasks, in the order in which their results belong (`childTaskIds`)."""
+    cancel_requested: bool = False
+    """Whether it is to be cancelled once its subtasks have ended."""
     client_context: Mapping[str, Any] = field(default_factory=dict)
     """What the server keeps of the client that created the task. Only `server` interprets it."""
 
@@ -82,6 +89,16 @@ class Task:
     def expires_at(self) -> int:
         """When the task ceases to exist; DynamoDB deletes its row hours or days later."""
         return self.created_at + self.ttl_ms
+
+    @property
+    def relatives(self) -> Relatives:
+        """What counts when the task ends, once its subtasks have."""
+        return Relatives(len(self.subtask_ids), self.parent is not None)
+
+    @property
+    def begun(self) -> bool:
+        """Whether its execution may have been started. A subtask waits for its turn."""
+        return self.parent is None or bool(self.parent.tokens)
 
     def is_same_creation(self, task: Task) -> bool:
         """Whether a row is what an earlier attempt to write `task` has written, and not another
@@ -100,6 +117,8 @@ class Task:
         """Whether the task's `reconcile_at` has passed."""
         if self.reconcile_at is not None:
             return now >= self.reconcile_at
+        if not self.begun:
+            return False  # its parent sees to it
         # A row of version 3 has no such time. A terminal one need not be reconciled.
         return not self.status.terminal and now >= self.created_at + FIRST_RECONCILE_MS
 
@@ -111,7 +130,9 @@ class Task:
         """
         if not self.time_to_reconcile(now):
             return False
-        if self.status.terminal or self.expired(now) or self.revision == 1 or self.undelivered:
+        if self.status.terminal or self.expired(now) or self.cancel_requested:
+            return True
+        if self.revision == 1 or self.undelivered:
             return True
         return now >= self.last_updated_at + self.silence_ms
 

@@ -20,6 +20,7 @@ from ..payloads.pointer import PayloadPointer
 from .questions import Ask, Kind, question
 from .reconcile_schedule import FIRST_RECONCILE_MS, UNKNOWN_SILENCE_MS, shard_of
 from .state import Status
+from .subtask import Parent
 from .task import Task
 from .task_list import PRINCIPAL_KEY, principal_key
 
@@ -57,8 +58,8 @@ def item_of(task: Task) -> dict[str, Any]:
         "asks": {},
         "inputRevision": 0,
         "revision": task.revision,
-        "reconcileShard": shard_of(task.task_id),
-        "reconcileAt": task.created_at + FIRST_RECONCILE_MS,
+        # A subtask is reconciled from the moment on at which its execution is started.
+        **({"parent": _parent_attributes(task.parent)} if task.parent else _reconciled(task)),
         "silenceMs": task.silence_ms,
         "sequential": task.sequential,
         PRINCIPAL_KEY: principal_key(task.principal),
@@ -87,11 +88,7 @@ def task_of(item: Mapping[str, Any]) -> Task:
         accepts=frozenset(map(Kind, row["accepts"])),
         input=row.get("input"),
         status_message=row.get("statusMessage"),
-        asks={
-            ask_id: _ask(ask_id, ask)
-            for ask_id, ask in row.get("asks", {}).items()
-            if "delivered" not in ask
-        },
+        asks=_asks(row.get("asks", {})),
         input_revision=row["inputRevision"],
         revision=revision_of(item),
         tool_error=row.get("toolError"),
@@ -104,6 +101,9 @@ def task_of(item: Mapping[str, Any]) -> Task:
         scopes=tuple(sorted(row.get("scopes", ()))),
         execution=row.get("execution", 1),
         undo=row.get("undo", False),
+        parent=_parent(row.get("parent")),
+        subtask_ids=tuple(row.get("childTaskIds", ())),
+        cancel_requested=row.get("cancelRequested", False),
         client_context=_json(row.get("clientContext")) or {},
     )
 
@@ -125,6 +125,43 @@ def ask_attributes(ask: Ask) -> dict[str, Any]:
         "answers": {},
         **({} if limit is None else {"maxOutputBytes": limit}),
     }
+
+
+def _reconciled(task: Task) -> dict[str, Any]:
+    return {
+        "reconcileShard": shard_of(task.task_id),
+        "reconcileAt": task.created_at + FIRST_RECONCILE_MS,
+    }
+
+
+def _parent_attributes(parent: Parent) -> dict[str, Any]:
+    return {
+        "taskId": parent.task_id,
+        "tool": parent.tool,
+        "operation": parent.operation,
+        "number": parent.number,
+        "rootTool": parent.root_tool,
+        "depth": parent.depth,
+        "tokens": dict(parent.tokens),
+    }
+
+
+def _parent(row: Mapping[str, Any] | None) -> Parent | None:
+    if row is None:
+        return None
+    return Parent(
+        task_id=row["taskId"],
+        tool=row["tool"],
+        operation=row["operation"],
+        number=row["number"],
+        root_tool=row["rootTool"],
+        depth=row["depth"],
+        tokens=row.get("tokens", {}),
+    )
+
+
+def _asks(rows: Mapping[str, Any]) -> dict[str, Ask]:
+    return {ask_id: _ask(ask_id, row) for ask_id, row in rows.items() if "delivered" not in row}
 
 
 def _ask(ask_id: str, row: Mapping[str, Any]) -> Ask:

@@ -18,12 +18,14 @@ from ..aws.conditional_check import existing_item
 from ..payloads.pointer import PayloadPointer
 from . import last_step, row_updates
 from .batch_read import read_batch
-from .conditional_update import ConditionalUpdate, refusal, update_request
 from .errors import ClientCannotAnswer, Conflict, TaskEnded, UnknownTask
 from .questions import Ask, kinds
 from .reconcile_index import ReconcileIndex
 from .row_updates import Answers
+from .row_writer import RowWriter
 from .state import Status
+from .subtask import NO_RELATIVES, Relatives
+from .subtask_rows import SubtaskRows
 from .task import Task
 from .task_item import ITEM_KEPT_MS, item_of, task_of
 
@@ -31,13 +33,16 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 
-class TaskTable:
-    """The operations on tasks, each one call to DynamoDB."""
+class TaskTable(RowWriter):
+    """The operations on tasks, each one call to DynamoDB.
+
+    Ends take what a task's `relatives` are: a row does not end before the task's subtasks.
+    """
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
-        self._client = client
-        self._table = table
+        super().__init__(client, table)
         self.reconcile_index = ReconcileIndex(client, table)
+        self.subtasks = SubtaskRows(client, table)
 
     def create(self, task: Task) -> None:
         """Write a new task. Raises Conflict when another task has its id."""
@@ -195,30 +200,34 @@ class TaskTable:
         result: dict[str, Any] | PayloadPointer,
         now: int,
         *,
+        relatives: Relatives = NO_RELATIVES,
         step_may_run: bool = False,
     ) -> Task:
         """End the task with the result of its tool call; its execution has ended.
 
         A large result is a pointer. Returns the task as written. Raises TaskEnded when another end
-        came first, and UnknownTask.
+        came first, Conflict when it has other subtasks by now, and UnknownTask.
         """
-        return self._update(task_id, row_updates.complete(result, step_may_run=step_may_run), now)
+        update = row_updates.complete(result, relatives, step_may_run=step_may_run)
+        return self._update(task_id, update, now)
 
     def fail(
         self,
         task_id: str,
         error: dict[str, Any],
-        message: str,
         now: int,
         *,
+        relatives: Relatives = NO_RELATIVES,
         may_run: bool = False,
         step_may_run: bool = False,
     ) -> Task:
-        """End the task with a JSON-RPC error; its execution has ended, unless it `may_run`.
+        """End the task with a JSON-RPC error, whose message becomes the status message. Its
+        execution has ended, unless it `may_run`.
 
-        Returns the task as written. Raises TaskEnded when another end came first, and UnknownTask.
+        Returns the task as written. Raises TaskEnded when another end came first, Conflict when it
+        has other subtasks or something to undo by now, and UnknownTask.
         """
-        update = row_updates.fail(error, message, may_run=may_run, step_may_run=step_may_run)
+        update = row_updates.fail(error, relatives, may_run=may_run, step_may_run=step_may_run)
         return self._update(task_id, update, now)
 
     def start_successor(self, task: Task, now: int) -> Task:
@@ -228,52 +237,47 @@ class TaskTable:
         """
         return self._update(task.task_id, row_updates.start_successor(task), now)
 
-    def undone(self, task_id: str, message: str | None, now: int) -> bool:
+    def undone(self, task: Task, message: str | None, now: int) -> bool:
         """Note that what a cancelled or failed task did is undone, but for what `message` says.
 
         Returns False when that was noted before.
         """
         try:
-            self._update(task_id, row_updates.undone(message), now)
+            self._update(task.task_id, row_updates.undone(task, message), now)
         except (TaskEnded, UnknownTask, Conflict):
             return False
         return True
 
-    def cancel(self, task_id: str, now: int, principal: str) -> Task:
+    def request_cancel(self, task_id: str, now: int, principal: str) -> Task:
+        """Note that the task is to be cancelled once its subtasks have ended.
+
+        No more of them can begin. Returns the task as written. Raises TaskEnded, and UnknownTask.
+        """
+        return self._update(task_id, row_updates.request_cancel(principal), now)
+
+    def cancel(
+        self, task_id: str, now: int, principal: str, relatives: Relatives = NO_RELATIVES
+    ) -> Task:
         """End the task because its client cancelled it; its execution may still run.
 
-        Returns the task as written. Raises TaskEnded when another end came first, and UnknownTask.
+        Returns the task as written. Raises TaskEnded when another end came first, Conflict when it
+        has other subtasks by now, and UnknownTask.
         """
-        return self._update(task_id, row_updates.cancel(principal), now)
+        return self._update(task_id, row_updates.cancel(principal, relatives), now)
 
-    def expire(self, task_id: str, error: dict[str, Any], message: str, now: int) -> Task:
+    def expire(
+        self,
+        task_id: str,
+        error: dict[str, Any],
+        now: int,
+        relatives: Relatives = NO_RELATIVES,
+    ) -> Task:
         """End a task whose time to live has passed; its execution may still run.
 
-        Returns the task as written. Raises TaskEnded when it had ended, and UnknownTask when there
-        is no row.
+        Returns the task as written. Raises TaskEnded when it had ended, Conflict when it has other
+        subtasks by now, and UnknownTask when there is no row.
         """
-        return self._update(task_id, row_updates.expire(error, message), now)
-
-    def _update(self, task_id: str, update: ConditionalUpdate, now: int) -> Task:
-        """Write an update; returns the task as written. Raises what `refusal` returns."""
-        return task_of(self._write(task_id, update, now)["Attributes"])
-
-    def _write(self, task_id: str, update: ConditionalUpdate, now: int) -> Mapping[str, Any]:
-        """Write an update; returns DynamoDB's response. Raises what `refusal` returns."""
-        written_at = now
-        while True:
-            request = update_request(self._table, task_id, update, now, written_at)
-            try:
-                return self._client.update_item(**request)
-            except ClientError as error:
-                refused = refusal(task_id, existing_item(error), update, written_at)
-                if not (update.visible and isinstance(refused, Conflict)):
-                    raise refused from None
-                if refused.task.last_updated_at <= written_at:
-                    raise refused from None
-                # The row was last written by a clock that is ahead, which may be all that the
-                # condition failed on: the write is repeated with the row's own time.
-                written_at = refused.task.last_updated_at
+        return self._update(task_id, row_updates.expire(error, relatives), now)
 
     def _get_item(self, task_id: str) -> dict[str, Any] | None:
         response = self._client.get_item(

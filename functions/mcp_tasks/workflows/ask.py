@@ -29,6 +29,7 @@ from ..tasks.task_table import TaskTable
 from .end_task import fail_task
 from .execution_names import execution_name
 from .executions import Executions
+from .task_tree import TaskTree
 
 
 def ask(event: Mapping[str, Any], task_table: TaskTable, executions: Executions, now: int) -> str:
@@ -52,11 +53,11 @@ def ask(event: Mapping[str, Any], task_table: TaskTable, executions: Executions,
         error = MissingCapability(
             "The tool needs to ask the client", required_capabilities(kinds(questions.values()))
         )
+        tree = TaskTree(task_table, executions)
         task = fail_task(
-            task_id,
+            refused.task,
             error.as_error(),
-            error.message,
-            task_table,
+            tree,
             now,
             step_may_run=not refused.task.sequential,
         )

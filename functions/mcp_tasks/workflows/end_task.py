@@ -1,14 +1,16 @@
-"""Write a task's end to its row. The first end that is written stands: a cancelled task stays
-cancelled."""
+"""Write a task's end to its row, and do what follows from it. The first end that is written stands:
+a cancelled task stays cancelled."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any, Final
 
 from aws_lambda_powertools import Logger
 
 from ..audit import audit
+from ..durable.journal_table import JournalTable
 from ..payloads.offloading import MAX_RESOLVED_BYTES
 from ..payloads.pointer import PayloadPointer, payload_prefix, pointer_of
 from ..payloads.s3_store import PayloadNotFound, PayloadStore, PayloadTooLarge
@@ -17,7 +19,10 @@ from ..tasks.errors import Conflict, TaskEnded, UnknownTask
 from ..tasks.task import Task
 from ..tasks.task_table import TaskTable
 from .execution_outcome import Completed, Failed, may_leave_a_step, outcome
-from .executions import ExecutionEnd
+from .executions import ExecutionEnd, Executions
+from .subtask_outcome import SubtaskOutcomes
+from .task_tree import TaskTree
+from .undo_execution import must_be_undone, start_undo
 
 MAX_ROW_RESULT_BYTES: Final = 300_000
 """A larger result is kept in S3. An item of DynamoDB has at most 400 KB."""
@@ -25,75 +30,118 @@ MAX_ROW_RESULT_BYTES: Final = 300_000
 logger = Logger()
 
 
-def end_task(
-    task: Task,
-    end: ExecutionEnd,
-    task_table: TaskTable,
-    catalogue: Catalogue,
-    payloads: PayloadStore,
-    now: int,
-) -> tuple[Task, bool]:
-    """Write what the end of its execution means for a task.
+@dataclass(frozen=True, slots=True)
+class TaskEnds:
+    """Ends tasks whose executions have ended."""
 
-    Returns the task as it is then, and whether this has ended it: another end may have come first.
-    """
-    step_may_run = may_leave_a_step(end, sequential=task.sequential)
-    try:
-        ended = _outcome(task, end, catalogue, payloads)
-        if isinstance(ended, Failed):
-            task = _fail(task, ended, task_table, now, step_may_run=step_may_run)
-        else:
-            task = task_table.complete(task.task_id, ended, now, step_may_run=step_may_run)
-    except TaskEnded as before:
-        return before.task, False
-    except UnknownTask:
-        return task, False
-    audit("end", task.task_id, task.principal, status=task.status.value)
-    return task, True
+    task_table: TaskTable
+    executions: Executions
+    catalogue: Catalogue
+    payloads: PayloadStore
+    journal_table: JournalTable | None = None
+    """None in a function that may not write the journals of tools: `api` leaves it to the sweeper
+    to tell parents."""
 
+    @property
+    def tree(self) -> TaskTree:
+        """What ends tasks after their subtasks."""
+        return TaskTree(self.task_table, self.executions)
 
-def _fail(
-    task: Task, failed: Failed, task_table: TaskTable, now: int, *, step_may_run: bool
-) -> Task:
-    """Fail a task. As long as something is to be undone, it stays in the reconcile schedule."""
-    may_run = task.undo
-    while True:
+    def end(self, task: Task, end: ExecutionEnd, now: int) -> tuple[Task, bool]:
+        """Write what the end of its execution means for a task.
+
+        Returns the task as it is then, and whether this has ended it: another end may have come
+        first. Raises Busy when not all of its subtasks could be ended; the sweeper tries again.
+        """
+        step_may_run = may_leave_a_step(end, sequential=task.sequential)
         try:
-            return task_table.fail(
+            if task.cancel_requested and end.status != "SUCCEEDED":
+                task = self.tree.cancel(task, now)
+            else:
+                task = self._written(task, end, now, step_may_run=step_may_run)
+        except TaskEnded as before:
+            return before.task, False
+        except UnknownTask:
+            return task, False
+        audit("end", task.task_id, task.principal, status=task.status.value)
+        return task, True
+
+    def follow_up(self, task: Task, now: int) -> None:
+        """Do what follows when a task and its execution have ended: a parent is told, and what was
+        done is undone. This may be repeated. Raises StartFailed.
+        """
+        if not task.status.terminal:
+            return
+        if task.parent is not None and task.parent.tokens and self.journal_table is not None:
+            outcomes = SubtaskOutcomes(self.journal_table, self.payloads, self.executions)
+            outcomes.tell(task, task.parent, now)
+            undo = must_be_undone(task)
+            self.task_table.subtasks.parent_told(task.task_id, now, to_be_undone=undo)
+        if must_be_undone(task):
+            start_undo(task, self.task_table, self.executions, now)
+
+    def _written(self, task: Task, end: ExecutionEnd, now: int, *, step_may_run: bool) -> Task:
+        ended = _outcome(task, end, self.catalogue, self.payloads)
+        if isinstance(ended, Failed):
+            return self._fail(task, ended, now, step_may_run=step_may_run)
+
+        def write(seen: Task) -> Task:
+            return self.task_table.complete(
+                task.task_id, ended, now, relatives=seen.relatives, step_may_run=step_may_run
+            )
+
+        return self.tree.end(task, write, now)
+
+    def _fail(self, task: Task, failed: Failed, now: int, *, step_may_run: bool) -> Task:
+        """Fail a task. As long as something is to be undone, it stays in the reconcile schedule."""
+
+        def write(seen: Task) -> Task:
+            return self.task_table.fail(
                 task.task_id,
                 failed.error,
-                failed.message,
                 now,
-                may_run=may_run,
+                relatives=seen.relatives,
+                may_run=seen.undo,
                 step_may_run=step_may_run,
             )
-        except Conflict:
-            if may_run:
+
+        try:
+            return self.tree.end(task, write, now)
+        except Conflict as conflict:
+            if task.undo or not conflict.task.undo:
                 raise
-            may_run = True
+            return self.tree.end(conflict.task, write, now)
 
 
 def fail_task(
-    task_id: str,
+    task: Task,
     error: dict[str, Any],
-    message: str,
-    task_table: TaskTable,
+    tree: TaskTree,
     now: int,
     *,
     step_may_run: bool = False,
 ) -> Task | None:
     """Fail a task whose execution may run; an end that came first stands.
 
-    Returns the task; None when it had ended.
+    Returns the task; None when it had ended. Raises Busy.
     """
-    try:
-        task = task_table.fail(
-            task_id, error, message, now, may_run=True, step_may_run=step_may_run
+
+    def write(seen: Task) -> Task:
+        return tree.task_table.fail(
+            task.task_id,
+            error,
+            now,
+            relatives=seen.relatives,
+            may_run=True,
+            step_may_run=step_may_run,
         )
+
+    try:
+        ended = tree.end(task, write, now)
     except (TaskEnded, UnknownTask):
         return None
-    audit("end", task_id, task.principal, status=task.status.value)
-    return task
+    audit("end", task.task_id, task.principal, status=ended.status.value)
+    return ended
 
 
 def _outcome(

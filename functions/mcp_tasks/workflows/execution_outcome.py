@@ -35,6 +35,8 @@ TIMEOUTS: Final = STATE_TIMEOUTS | {"Sandbox.Timedout"}
 """A state's own limit, a Lambda function's, and a missed heartbeat (Amazon States Language,
 "Error names"; Lambda developer guide, "Sandbox.Timedout")."""
 
+NOT_STARTED: Final = "The task could not be started"
+
 TIMED_OUT: Final = "The tool ran over its time and was stopped"
 
 _WORKER_FAILURE: Final = re.compile(r"\[(?P<name>[A-Za-z_]\w*)\] .*", re.DOTALL)

@@ -13,56 +13,46 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..payloads.s3_store import PayloadStore
-from ..registry.catalogue import Catalogue
 from ..tasks.state import Status
-from ..tasks.task_table import TaskTable
-from .end_task import end_task, is_function
+from .end_task import TaskEnds, is_function
 from .execution_names import UNDO, execution_name, task_of_execution
-from .executions import ExecutionEnd, Executions
+from .executions import ExecutionEnd
 from .successor import goes_on, start_successor
-from .undo_execution import finish_undo, must_be_undone, start_undo
+from .undo_execution import finish_undo, must_be_undone
 
 
-def finish(
-    detail: Mapping[str, Any],
-    task_table: TaskTable,
-    executions: Executions,
-    catalogue: Catalogue,
-    payloads: PayloadStore,
-    now: int,
-) -> Status | None:
+def finish(detail: Mapping[str, Any], ends: TaskEnds, now: int) -> Status | None:
     """Do what follows an end; `detail` is that of a Step Functions status event.
 
     Returns the status written; None when none was: the execution is not a task's, it runs again
-    (redrive), it has a successor, or its task had ended. Raises StartFailed; the sweeper retries.
+    (redrive), it has a successor, or its task had ended. Raises StartFailed and Busy; the sweeper
+    retries.
     """
-    name = detail["name"]
+    name, task_table = detail["name"], ends.task_table
     task_id, which = task_of_execution(name)
     task = task_table.find(task_id)
     if task is None or detail["stateMachineArn"] != task.state_machine_arn:
         return None
     ended = task.status.terminal or task.expired(now)
-    if ended and not must_be_undone(task):
+    if ended and not must_be_undone(task) and task.parent is None:
         return None
-    end = _end_in_event(detail) or executions.describe(task.state_machine_arn, name)
+    end = _end_in_event(detail) or ends.executions.describe(task.state_machine_arn, name)
     if end is None or end.running or not end.is_of(task.created_at):
         return None
     if which == UNDO:
         finish_undo(task, end, task_table, now)
     if name != execution_name(task):
         return None
-    if not ended and is_function(task, catalogue) and goes_on(end.output):
-        started_with = executions.describe(task.state_machine_arn, name)
+    if not ended and is_function(task, ends.catalogue) and goes_on(end.output):
+        started_with = ends.executions.describe(task.state_machine_arn, name)
         if started_with is not None:
             end = replace(end, input=started_with.input)
-            start_successor(task, end, task_table, executions, now)
+            start_successor(task, end, task_table, ends.executions, now)
         return None
     written = False
     if not ended:
-        task, written = end_task(task, end, task_table, catalogue, payloads, now)
-    if must_be_undone(task):
-        start_undo(task, task_table, executions, now)
+        task, written = ends.end(task, end, now)
+    ends.follow_up(task, now)
     return task.status if written else None
 
 

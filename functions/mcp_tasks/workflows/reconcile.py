@@ -18,17 +18,15 @@ from botocore.exceptions import ClientError
 
 from ..audit import audit
 from ..aws.errors import is_transient
-from ..payloads.s3_store import PayloadStore
-from ..registry.catalogue import Catalogue, ToolEntry
+from ..registry.catalogue import ToolEntry
 from ..tasks.errors import Conflict, TaskEnded, UnknownTask
 from ..tasks.reconcile_schedule import EXPIRED_MS
 from ..tasks.task import Task
-from ..tasks.task_table import TaskTable
 from .ask import deliver_answers
-from .end_task import end_task, fail_task, is_function
+from .end_task import TaskEnds, fail_task, is_function
 from .execution_names import execution_name, undo_name
-from .execution_outcome import Failed
-from .executions import MAX_START_AGE_MS, ExecutionEnd, Executions, StartFailed
+from .execution_outcome import NOT_STARTED, Failed
+from .executions import MAX_START_AGE_MS, ExecutionEnd, StartFailed
 from .successor import goes_on, start_after, start_successor
 from .undo_execution import finish_undo, must_be_undone, start_undo
 
@@ -38,7 +36,6 @@ function's code may be older than the tool."""
 
 EXPIRED: Final = "The task's time to live passed before it ended"
 EXECUTION_NOT_FOUND: Final = "The tool's execution is not there any more"
-NOT_STARTED: Final = "The task could not be started"
 ID_USED_BEFORE: Final = "An earlier task had the same id; call again with a new one"
 TOOL_REMOVED: Final = "The server does not have the tool any more"
 
@@ -66,6 +63,10 @@ class Reconciled(StrEnum):
     """What the task did is being undone; the event of its execution's end was lost."""
     UNDONE = "undone"
     """What the task did is undone, as far as it could be, and the event of that was lost."""
+    CANCELLED = "cancelled"
+    """The task is cancelled, as was requested; its subtasks had to end before."""
+    PARENT_TOLD = "parent told"
+    """A parent did not know yet that its subtask had ended."""
     STOPPED = "stopped"
     """The task had ended, and its execution may have run."""
     FAILED = "failed"
@@ -77,10 +78,7 @@ class Reconciled(StrEnum):
 class Reconciler:
     """Reconciles tasks. A task is claimed first, so that one function at a time reconciles it."""
 
-    task_table: TaskTable
-    executions: Executions
-    catalogue: Catalogue
-    payloads: PayloadStore
+    ends: TaskEnds
     state_machine_arn: Callable[[ToolEntry], str]
     """The state machine that runs a tool's tasks."""
     end_lock: AbstractContextManager[object] = field(default_factory=nullcontext)
@@ -94,7 +92,9 @@ class Reconciler:
         """
         if not task.time_to_reconcile(now):
             return None  # the index lags behind the rows
-        if not self.task_table.reconcile_index.claim(task, now) or not task.needs_reconciling(now):
+        if not self.ends.task_table.reconcile_index.claim(task, now) or not task.needs_reconciling(
+            now
+        ):
             return None
         done = self._reconcile(task, now)
         if done is not Reconciled.RUNNING:
@@ -106,6 +106,8 @@ class Reconciler:
             return self._reconcile_ended(task, now)
         if task.expired(now):
             return self._expire(task, now)
+        if task.cancel_requested:
+            return self._cancel(task, now)
         execution = self._describe(task, execution_name(task))
         if execution is not None and not execution.is_of(task.created_at):
             return self._fail(task, ID_USED_BEFORE, now)
@@ -119,28 +121,31 @@ class Reconciler:
 
     def _end(self, task: Task, execution: ExecutionEnd, now: int) -> Reconciled:
         """Do what `finish` would have done."""
-        if is_function(task, self.catalogue) and goes_on(execution.output):
-            start_successor(task, execution, self.task_table, self.executions, now)
+        if is_function(task, self.ends.catalogue) and goes_on(execution.output):
+            start_successor(task, execution, self.ends.task_table, self.ends.executions, now)
             return Reconciled.STARTED
         with self.end_lock:
-            task, _ = end_task(task, execution, self.task_table, self.catalogue, self.payloads, now)
-        if must_be_undone(task):
-            start_undo(task, self.task_table, self.executions, now)
+            task, _ = self.ends.end(task, execution, now)
+            self.ends.follow_up(task, now)
         return Reconciled.ENDED
 
     def _reconcile_ended(self, task: Task, now: int) -> Reconciled:
-        """Stop the execution of a task that has ended, and see that what it did is undone."""
+        """Stop the execution of a task that has ended, see that its parent knows, and that what it
+        did is undone."""
         self._stop(task)
+        if task.parent is not None and task.parent.tokens:
+            self.ends.follow_up(task, now)
+            return Reconciled.PARENT_TOLD
         if not must_be_undone(task) or not self._tool_known(task):
-            self.task_table.reconcile_index.remove(task.task_id)
+            self.ends.task_table.reconcile_index.remove(task.task_id)
             return Reconciled.STOPPED
         undoing = self._describe(task, undo_name(task.task_id))
         if undoing is None:
-            start_undo(task, self.task_table, self.executions, now)
+            start_undo(task, self.ends.task_table, self.ends.executions, now)
             return Reconciled.UNDO_STARTED
         if undoing.running:
             return Reconciled.RUNNING
-        finish_undo(task, undoing, self.task_table, now)
+        finish_undo(task, undoing, self.ends.task_table, now)
         return Reconciled.UNDONE
 
     def _expire(self, task: Task, now: int) -> Reconciled:
@@ -149,17 +154,25 @@ class Reconciler:
             return Reconciled.RUNNING
         # The row first, as for a cancel: it stays in the index until its execution is stopped.
         with suppress(TaskEnded, UnknownTask):
-            ended = self.task_table.expire(task.task_id, Failed(EXPIRED).error, EXPIRED, now)
+            ended = self.ends.tree.expire(task, Failed(EXPIRED).error, now)
             audit("end", task.task_id, task.principal, status=ended.status.value)
         self._stop(task)
         return Reconciled.EXPIRED
 
+    def _cancel(self, task: Task, now: int) -> Reconciled:
+        """Go on with a cancel whose function has died, or had too many subtasks to end."""
+        with suppress(TaskEnded, UnknownTask):
+            cancelled = self.ends.tree.cancel(task, now)
+            audit("end", task.task_id, task.principal, status=cancelled.status.value)
+        self._stop(task)
+        return Reconciled.CANCELLED
+
     def _tool_known(self, task: Task) -> bool:
-        return task.tool in self.catalogue.tools
+        return task.tool in self.ends.catalogue.tools
 
     def _describe(self, task: Task, name: str) -> ExecutionEnd | None:
         try:
-            return self.executions.describe(task.state_machine_arn, name)
+            return self.ends.executions.describe(task.state_machine_arn, name)
         except ClientError as error:
             if self._tool_known(task) or is_transient(error):
                 raise
@@ -174,12 +187,12 @@ class Reconciler:
         return done
 
     def _fail(self, task: Task, reason: str, now: int) -> Reconciled:
-        fail_task(task.task_id, Failed(reason).error, reason, self.task_table, now)
+        fail_task(task, Failed(reason).error, self.ends.tree, now)
         return Reconciled.FAILED
 
     def _stop(self, task: Task) -> None:
         try:
-            self.executions.stop(task.state_machine_arn, execution_name(task))
+            self.ends.executions.stop(task.state_machine_arn, execution_name(task))
         except ClientError as error:
             if self._tool_known(task) or is_transient(error):
                 raise
@@ -190,7 +203,9 @@ class Reconciler:
         reason = EXECUTION_NOT_FOUND
         # The deployment says what runs a tool. A row that names another state machine is of an
         # earlier deployment, or is forged; nothing is started because of what a row says alone.
-        known = self.state_machine_arn(self.catalogue.tools[task.tool]) == task.state_machine_arn
+        known = (
+            self.state_machine_arn(self.ends.catalogue.tools[task.tool]) == task.state_machine_arn
+        )
         if known and now - task.created_at <= MAX_START_AGE_MS:
             try:
                 self._start_execution(task)
@@ -207,25 +222,25 @@ class Reconciler:
 
     def _start_execution(self, task: Task) -> None:
         if task.execution == 1:
-            self.executions.start(task.state_machine_arn, task.task_id, task.input or "{}")
+            self.ends.executions.start(task.state_machine_arn, task.task_id, task.input or "{}")
             return
         before = execution_name(replace(task, execution=task.execution - 1))
         end = self._describe(task, before)
         if end is None:
             raise StartFailed(before, refused=True)
-        start_after(task, end, self.executions)
+        start_after(task, end, self.ends.executions)
 
     def _reconcile_asks(self, task: Task, now: int) -> Reconciled:
         """Deliver answers that are stored, and close asks that no state waits for."""
         done = Reconciled.RUNNING
         for ask in task.undelivered:
-            deliver_answers(task, ask, self.executions, self.payloads)
-            self.task_table.mark_delivered(task.task_id, ask.id, now)
+            deliver_answers(task, ask, self.ends.executions, self.ends.payloads)
+            self.ends.task_table.mark_delivered(task.task_id, ask.id, now)
             done = Reconciled.DELIVERED
         for ask in task.asks.values():
-            if ask.outstanding and not self.executions.is_waiting(ask.token):
+            if ask.outstanding and not self.ends.executions.is_waiting(ask.token):
                 # One after the other: each changes the revision that the next one's condition has.
                 with suppress(Conflict, TaskEnded, UnknownTask):
-                    task = self.task_table.close_ask(task, ask.id, now)
+                    task = self.ends.task_table.close_ask(task, ask.id, now)
                     done = Reconciled.ASK_CLOSED
         return done

@@ -25,9 +25,13 @@ MAX_EVENTS: Final = 9_000
 25,000 events (Step Functions developer guide, "Quotas"). One call that Lambda throttles may take
 half of them, so a run begins in the first part only."""
 
+MAX_AT_ONCE: Final = 100
+"""Subtasks that one Map state starts; the tool then calls for those that are left."""
+
 RUN_EVENTS: Final = 15
 """Of one run, and of the question, the wait or the map that follows it."""
 LANE_EVENTS: Final = 12
+SUBTASK_EVENTS: Final = 10
 RETRY_EVENTS: Final = 3
 
 
@@ -57,6 +61,8 @@ def crashed(event: Mapping[str, Any]) -> dict[str, Any]:
 def events_after(event: Mapping[str, Any], output: Mapping[str, Any]) -> int:
     """About how many events the execution's history has when the tool runs again."""
     lanes = len(output["map"]["lanes"]) if "map" in output else 0
+    subtasks = min(output["call"]["count"], MAX_AT_ONCE) if "call" in output else 0
     retries = event.get("retries") or 0
     now: int = event.get("events") or 0
-    return now + RUN_EVENTS + lanes * LANE_EVENTS + retries * RETRY_EVENTS
+    side_by_side = lanes * LANE_EVENTS + subtasks * SUBTASK_EVENTS
+    return now + RUN_EVENTS + side_by_side + retries * RETRY_EVENTS

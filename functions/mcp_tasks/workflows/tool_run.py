@@ -4,10 +4,11 @@
      ^       |----> Ask        {"ask": questions}            waits on a task token, then runs again
      |       |----> Wait       {"wait": {"until": ...}}      waits until then, then runs again
      |       |----> Map        {"map": {"id", "lanes"}}      runs the lanes, then runs again
+     |       |----> Call       {"call": {"operation", ...}}  starts subtasks, then runs again
      +-------+----> Fail       {"fail": {"error", "cause"}}
 
-A run that waits or maps has done durable operations (`mcp_tasks.durable`), and so may have been
-killed and repeated.
+A run that waits, maps or calls has done durable operations (`mcp_tasks.durable`), and so may have
+been killed and repeated.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ from ..durable.journal import OUTCOME, Journal, JournalUnavailable
 from ..durable.operations import DurableOperations
 from ..durable.record import Failure, Kind, Operation, Record, State
 from ..durable.run import Mode
-from ..durable.suspension import NonDeterminism, ReplayEnded, Suspended
+from ..durable.suspension import (
+    NonDeterminism,
+    ReplayEnded,
+    RunLanes,
+    StartSubtasks,
+    Suspended,
+)
 from ..durable.undo import may_have_to_be_undone, undo_all
 from ..redaction import log_crash
 from ..registry.asking import ToolError
@@ -88,7 +95,7 @@ class ToolRun:
         if "result" in output or "fail" in output or "lane" in output:
             return output
         events = events_after(event, output)
-        if events <= MAX_EVENTS:
+        if events <= MAX_EVENTS or not event.get("events"):
             return {**output, "events": events, "journal": bool(self._journal.records)}
         answers = {name: event.get(name) or {} for name in ("answers", "earlier_answers")}
         return {SUCCESSOR: answers}
@@ -148,8 +155,11 @@ class ToolRun:
         suspension = self.operations.run.suspension
         if suspension is None:  # raised by nobody but Run.suspend
             raise RuntimeError("a run was suspended, and no operation waits")
-        if suspension.map_id is not None:
-            return {"map": {"id": suspension.map_id, "lanes": list(range(suspension.lanes))}}
+        match suspension.first:
+            case RunLanes(map_id, count):
+                return {"map": {"id": map_id, "lanes": list(range(count))}}
+            case StartSubtasks(operation, count):
+                return {"call": {"operation": operation, "count": count}}
         return {"wait": {"until": _timestamp(suspension.until)}}
 
     def _failed(self, error: Exception) -> dict[str, Any] | None:

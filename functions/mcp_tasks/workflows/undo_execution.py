@@ -37,7 +37,7 @@ def start_undo(task: Task, task_table: TaskTable, executions: Executions, now: i
     if first is None or not first.is_of(task.created_at):
         # Step Functions has forgotten it, 90 days after its end.
         report_not_undone(task.task_id, ())
-        task_table.undone(task.task_id, NOT_UNDONE + "all steps", now)
+        task_table.undone(task, NOT_UNDONE + "all steps", now)
         return
     undo_input = json.dumps({**json.loads(first.input), "undo": True}, sort_keys=True)
     executions.start(task.state_machine_arn, undo_name(task.task_id), undo_input)
@@ -51,7 +51,7 @@ def finish_undo(task: Task, end: ExecutionEnd, task_table: TaskTable, now: int) 
     else:
         left = "some steps"
         report_not_undone(task.task_id, ())
-    task_table.undone(task.task_id, NOT_UNDONE + left if left else None, now)
+    task_table.undone(task, NOT_UNDONE + left if left else None, now)
 
 
 def report_not_undone(task_id: str, steps: Sequence[str]) -> None:

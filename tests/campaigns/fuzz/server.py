@@ -439,7 +439,7 @@ def _fill(rows: TaskTable) -> None:
     rows.ask(TASKS["asking twice"], open_ask("one", {"form": QUESTIONS["form"]}), now)
     rows.ask(TASKS["asking twice"], open_ask("two", {"roots": QUESTIONS["roots"]}), now)
     rows.complete(TASKS["completed"], {"content": [], "structuredContent": [1]}, now)
-    rows.fail(TASKS["failed"], {"code": -32603, "message": "The tool failed"}, "It failed", now)
+    rows.fail(TASKS["failed"], {"code": -32603, "message": "The tool failed"}, now)
     rows.cancel(TASKS["cancelled"], now, ANYONE)
     # A run takes longer than it takes until a task is looked after; polls are to write nothing.
     for task_id in TASKS.values():

@@ -94,7 +94,7 @@ class Streams:
         channel = ResponseChannel(connection.events.append, deadline)
         call = _call(waiter, channel)
         try:
-            connection.outcome = self._stream.follow(call, position, _question, {})
+            connection.outcome = self._stream.follow(call, position, _question, lambda _: {})
         except ProtocolError as error:
             connection.outcome = error
         return connection.outcome

@@ -44,13 +44,14 @@ from mcp_tasks.tasks.task import Task, now_ms
 from mcp_tasks.tasks.task_item import task_of
 from mcp_tasks.tasks.task_table import TaskTable
 from mcp_tasks.workflows.ask import ask
+from mcp_tasks.workflows.end_task import TaskEnds
+from mcp_tasks.workflows.execution_outcome import NOT_STARTED
 from mcp_tasks.workflows.executions import Executions
 from mcp_tasks.workflows.finish import finish
 from mcp_tasks.workflows.reconcile import (
     EXECUTION_NOT_FOUND,
     EXPIRED,
     ID_USED_BEFORE,
-    NOT_STARTED,
     Reconciler,
 )
 from mcp_tasks.workflows.step_reports import status_reporter, tool_error_reporter
@@ -201,13 +202,8 @@ class World(History):
         objects: Any = self.stage.client(OBJECTS, bucket)
         self.payloads = PayloadStore(lambda: objects, PAYLOADS)
         self.catalogue = Catalogue(TOOLS)
-        self.repair = Reconciler(
-            self.rows,
-            self.executions,
-            self.catalogue,
-            self.payloads,
-            lambda entry: MACHINE + entry.name,
-        )
+        self.ends = TaskEnds(self.rows, self.executions, self.catalogue, self.payloads)
+        self.repair = Reconciler(self.ends, lambda entry: MACHINE + entry.name)
         creation = TaskCreation(
             self.rows,
             self.executions,
@@ -546,9 +542,7 @@ class World(History):
         """An execution's status event."""
 
         def work() -> Any:
-            return finish(
-                event, self.rows, self.executions, self.catalogue, self.payloads, now_ms()
-            )
+            return finish(event, self.ends, now_ms())
 
         self.run("finish", work, plan)
 
@@ -886,7 +880,7 @@ def patched() -> Iterator[None]:
         patch.setattr("mcp_tasks.workflows.sweep.SHARDS", 1)
         patch.setattr("mcp_tasks.workflows.sweep.ThreadPoolExecutor", Inline)
         patch.setattr("concurrent.futures.ThreadPoolExecutor", Inline)
-        patch.setattr("mcp_tasks.server.methods.execution_input.MAX_INLINE_INPUT_BYTES", ROOM)
+        patch.setattr("mcp_tasks.workflows.execution_input.MAX_INLINE_INPUT_BYTES", ROOM)
         patch.setattr("mcp_tasks.workflows.end_task.MAX_ROW_RESULT_BYTES", ROOM)
         patch.setattr("mcp_tasks.server.methods.task_stream.BUFFERED_MS", CONNECTION_MS)
         patch.setattr("mcp_tasks.server.methods.stream_connection.BUFFERED_MS", CONNECTION_MS)

@@ -119,7 +119,7 @@ STATES: Final[dict[str, Callable[[TaskTable, str], object]]] = {
     "working": lambda rows, task_id: rows.report(task_id, "half-way", now_ms()),
     "input_required": lambda rows, task_id: rows.ask(task_id, ASK, now_ms()),
     "completed": lambda rows, task_id: rows.complete(task_id, RESULT, now_ms()),
-    "failed": lambda rows, task_id: rows.fail(task_id, ERROR, "broken", now_ms()),
+    "failed": lambda rows, task_id: rows.fail(task_id, ERROR, now_ms()),
     "cancelled": lambda rows, task_id: rows.cancel(task_id, now_ms(), ANYONE),
 }
 

@@ -100,7 +100,7 @@ class Cloud:
         create_payloads()
         create_journal()
         self.rows = TaskTable(real("dynamodb"), ENVIRONMENT["TASKS_TABLE"])
-        self._functions = {name: self._handler(name) for name in ("ask", "finish")}
+        self._functions = {name: self._handler(name) for name in ("ask", "finish", "subtasks")}
         self._api = self._handler("api")
         for entry in catalogue.tools.values():
             if entry.task_support != "forbidden" and entry.state_machine_arn is None:
@@ -110,6 +110,7 @@ class Cloud:
                 text = (file or FUNCTION_TASK).read_text(encoding="utf-8")
                 text = text.replace("${worker}", f"{FUNCTION}worker-{entry.name}")
                 text = text.replace("${ask}", f"{FUNCTION}ask")
+                text = text.replace("${subtasks}", f"{FUNCTION}subtasks")
                 text = text.replace('"Seconds": 10', '"Seconds": 0')  # no function has to end
                 create_state_machine(f"{PREFIX.rpartition(':')[2]}{entry.name}", json.loads(text))
         self._interpret()

@@ -9,14 +9,24 @@ from typing import Any, Final
 from moto.dynamodb.models import dynamodb_backends
 from moto.s3.models import s3_backends
 
+from mcp_tasks.durable.journal_table import JournalTable
 from mcp_tasks.payloads.s3_store import PayloadStore
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.tasks.questions import Ask, FormQuestion, open_ask
 from mcp_tasks.tasks.task import Task
 from mcp_tasks.tasks.task_table import TaskTable
+from mcp_tasks.workflows.end_task import TaskEnds
 from mcp_tasks.workflows.executions import execution_arn
 from mcp_tasks.workflows.reconcile import Reconciled, Reconciler
-from tests.unit.support.aws import TABLE, Mortal, create_payloads, create_table, raw_rows, real
+from tests.unit.support.aws import (
+    TABLE,
+    Mortal,
+    create_journal,
+    create_payloads,
+    create_table,
+    raw_rows,
+    real,
+)
 from tests.unit.support.example_task import ID, NOW, a_task
 from tests.unit.support.states import States
 
@@ -39,9 +49,14 @@ class World:
         self.rows = TaskTable(self.calls.client("dynamodb"), create_table())
         self.executions = self.states.serve(self.calls)
         self.payloads = PayloadStore(lambda: self.calls.client("s3"), create_payloads())
-        self.reconciler = Reconciler(
-            self.rows, self.executions, self.catalogue, self.payloads, lambda entry: MACHINE
+        self.ends = TaskEnds(
+            self.rows,
+            self.executions,
+            self.catalogue,
+            self.payloads,
+            JournalTable(self.calls.client("dynamodb"), create_journal()),
         )
+        self.reconciler = Reconciler(self.ends, lambda entry: MACHINE)
 
     @property
     def row(self) -> Task:

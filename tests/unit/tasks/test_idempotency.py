@@ -448,7 +448,7 @@ def test_a_task_that_has_just_expired_is_not_made_once_more(
 ENDS: Final[dict[str, Callable[[TaskTable, str, int], object]]] = {
     "completed": lambda rows, task_id, now: rows.complete(task_id, {"content": []}, now),
     "failed": lambda rows, task_id, now: rows.fail(
-        task_id, {"code": INTERNAL, "message": "broken"}, "broken", now
+        task_id, {"code": INTERNAL, "message": "broken"}, now
     ),
     "cancelled": lambda rows, task_id, now: rows.cancel(task_id, now, "anonymous"),
 }

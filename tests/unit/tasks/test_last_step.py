@@ -23,12 +23,12 @@ ERROR: Final = {"code": -32603, "message": "broken"}
 End = Callable[[TaskTable], object]
 FREE_AT_ONCE: Final[dict[str, End]] = {
     "completed": lambda rows: rows.complete(ID, {"content": []}, LATER),
-    "failed": lambda rows: rows.fail(ID, ERROR, "broken", LATER),
-    "not started": lambda rows: rows.fail(ID, ERROR, "broken", LATER, may_run=True),
+    "failed": lambda rows: rows.fail(ID, ERROR, LATER),
+    "not started": lambda rows: rows.fail(ID, ERROR, LATER, may_run=True),
 }
 A_STEP_MAY_RUN: Final[dict[str, End]] = {
     "cancelled": lambda rows: rows.cancel(ID, LATER, "alice"),
-    "timed out": lambda rows: rows.fail(ID, ERROR, "late", LATER, step_may_run=True),
+    "timed out": lambda rows: rows.fail(ID, ERROR, LATER, step_may_run=True),
     "a branch failed": lambda rows: rows.complete(ID, {}, LATER, step_may_run=True),
 }
 
@@ -97,7 +97,7 @@ def test_a_task_that_expired_while_it_waited_is_free_at_once(rows: TaskTable) ->
 def test_an_execution_that_is_stopped_late_counts_from_then(rows: TaskTable) -> None:
     """The sweeper ends an expired task minutes later, and stops its execution."""
     ended = NOW + HOUR + EXPIRED_MS
-    written(rows, lambda rows: rows.expire(ID, ERROR, "expired", ended))
+    written(rows, lambda rows: rows.expire(ID, ERROR, ended))
     assert counts(ended + STEP_MS - 1)
     assert not counts(ended + STEP_MS)
 

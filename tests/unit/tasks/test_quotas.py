@@ -333,7 +333,7 @@ def end(rows: TaskTable, status: Status, n: int = 0) -> None:
         case Status.COMPLETED:
             rows.complete(task_id(n), {"content": []}, NOW)
         case Status.FAILED:
-            rows.fail(task_id(n), {"code": -32603, "message": "broken"}, "broken", NOW)
+            rows.fail(task_id(n), {"code": -32603, "message": "broken"}, NOW)
         case _:
             rows.cancel(task_id(n), NOW, "alice")
 

@@ -185,7 +185,7 @@ def test_an_answer_is_looked_after_soon(rows: TaskTable) -> None:
 ENDED_BY_ITSELF: Final[dict[str, Write]] = {
     "result": lambda rows: rows.complete(ID, RESULT, NOW + 5),
     "large result": lambda rows: rows.complete(ID, PayloadPointer("k", 0, 9), NOW + 5),
-    "error": lambda rows: rows.fail(ID, ERROR, "broken", NOW + 5),
+    "error": lambda rows: rows.fail(ID, ERROR, NOW + 5),
 }
 
 
@@ -199,8 +199,8 @@ def test_a_task_whose_execution_ended_leaves_the_index(rows: TaskTable, end: Wri
 
 ENDED_FOR_IT: Final[dict[str, tuple[Write, int]]] = {
     "cancel": (lambda rows: rows.cancel(ID, NOW + 5, "alice"), NOW + 5),
-    "refused": (lambda rows: rows.fail(ID, ERROR, "no", NOW + 5, may_run=True), NOW + 5),
-    "expired": (lambda rows: rows.expire(ID, ERROR, "late", NOW + HOUR), NOW + HOUR),
+    "refused": (lambda rows: rows.fail(ID, ERROR, NOW + 5, may_run=True), NOW + 5),
+    "expired": (lambda rows: rows.expire(ID, ERROR, NOW + HOUR), NOW + HOUR),
 }
 
 

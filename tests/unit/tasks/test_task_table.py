@@ -81,7 +81,7 @@ def end(rows: TaskTable, status: Status, now: int = NOW + 1) -> None:
         case Status.COMPLETED:
             rows.complete(ID, RESULT, now)
         case Status.FAILED:
-            rows.fail(ID, ERROR, "broken", now)
+            rows.fail(ID, ERROR, now)
         case _:
             rows.cancel(ID, now, "alice")
 
@@ -98,7 +98,7 @@ WRITES: Final[dict[str, Callable[[TaskTable, Task, int], object]]] = {
     "set_undo": lambda rows, task, now: rows.set_undo(ID, True, now),
     "start_successor": lambda rows, task, now: rows.start_successor(task, now),
     "complete": lambda rows, task, now: rows.complete(ID, RESULT, now),
-    "fail": lambda rows, task, now: rows.fail(ID, ERROR, "late", now),
+    "fail": lambda rows, task, now: rows.fail(ID, ERROR, now),
     "cancel": lambda rows, task, now: rows.cancel(ID, now, "alice"),
 }
 """Every write to a task that exists, as one who read the task `task` earlier attempts it."""
@@ -920,7 +920,7 @@ def test_a_task_whose_time_passed_is_ended(rows: TaskTable, asking: bool) -> Non
     rows.create(a_task(input='{"argument":"private"}'))
     if asking:
         rows.ask(ID, an_ask("a secret token"), NOW)
-    task = rows.expire(ID, ERROR, "too late", NOW + HOUR)
+    task = rows.expire(ID, ERROR, NOW + HOUR)
     assert task == rows.find(ID)
     assert (task.status, task.error, task.status_message) == (Status.FAILED, ERROR, "too late")
     assert "secret" not in str(raw_rows())
@@ -933,7 +933,7 @@ def test_no_task_is_ended_before_its_time(rows: TaskTable) -> None:
     rows.create(a_task())
     before = raw_rows()
     with pytest.raises(Conflict):
-        rows.expire(ID, ERROR, "too late", NOW + HOUR - 1)
+        rows.expire(ID, ERROR, NOW + HOUR - 1)
     assert raw_rows() == before
 
 
@@ -943,14 +943,14 @@ def test_an_end_that_came_before_the_expiry_stands(rows: TaskTable, status: Stat
     end(rows, status)
     before = raw_rows()
     with pytest.raises(TaskEnded) as caught:
-        rows.expire(ID, ERROR, "too late", NOW + HOUR)
+        rows.expire(ID, ERROR, NOW + HOUR)
     assert caught.value.task.status is status
     assert raw_rows() == before
 
 
 def test_an_expiry_never_makes_a_row(rows: TaskTable) -> None:
     with pytest.raises(UnknownTask):
-        rows.expire(ID, ERROR, "too late", NOW + HOUR)
+        rows.expire(ID, ERROR, NOW + HOUR)
     assert raw_rows() == []
 
 

@@ -71,8 +71,7 @@ def live(world: World, skews: Mapping[str, int], *, heard: bool) -> None:
                 if heard:
                     detail = {"name": ID, "stateMachineArn": MACHINE}
                     now = clock("end", minute)
-                    catalogue, payloads = world.catalogue, world.payloads
-                    finish(detail, world.rows, world.executions, catalogue, payloads, now)
+                    finish(detail, world.ends, now)
         rows.append(row := world.row)
         world.reconciler.reconcile(row, clock("sweep", minute))
     for earlier, later in pairwise(rows):
@@ -169,7 +168,6 @@ def test_an_end_that_comes_with_an_early_clock_is_not_lost(world: World) -> None
     world.ended(RESULT)
     detail = {"name": ID, "stateMachineArn": MACHINE}
     now, late = NOW + HOUR - 3 * MINUTE, NOW + HOUR + 2 * MINUTE
-    catalogue, payloads = world.catalogue, world.payloads
-    assert finish(detail, world.rows, world.executions, catalogue, payloads, late) is None
+    assert finish(detail, world.ends, late) is None
     assert world.reconcile(now) is Reconciled.ENDED
     assert world.row.status is Status.COMPLETED

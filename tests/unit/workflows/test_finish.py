@@ -17,7 +17,7 @@ from mcp_tasks.registry.catalogue import Catalogue, ToolEntry
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
 from mcp_tasks.tasks.task_table import TaskTable
-from mcp_tasks.workflows.end_task import MAX_ROW_RESULT_BYTES
+from mcp_tasks.workflows.end_task import MAX_ROW_RESULT_BYTES, TaskEnds
 from mcp_tasks.workflows.executions import ExecutionEnd, execution_arn
 from mcp_tasks.workflows.finish import finish
 from tests.paths import EVENTS
@@ -75,7 +75,7 @@ def run(rows: TaskTable, catalogue: Catalogue, payloads: PayloadStore) -> Run:
         end: ExecutionEnd | Ended | None, tool: str = "count", now: int = NOW + 1, **about: Any
     ) -> Status | None:
         executions: Any = end if isinstance(end, Ended) else Ended(end)
-        return finish(detail(tool, **about), rows, executions, catalogue, payloads, now)
+        return finish(detail(tool, **about), TaskEnds(rows, executions, catalogue, payloads), now)
 
     return heard
 
@@ -238,7 +238,7 @@ def test_an_end_after_another_end_changes_nothing(rows: TaskTable, run: Run, fir
         case Status.COMPLETED:
             rows.complete(ID, RESULT, NOW)
         case Status.FAILED:
-            rows.fail(ID, {"code": -32603, "message": "no"}, "no", NOW)
+            rows.fail(ID, {"code": -32603, "message": "no"}, NOW)
         case _:
             rows.cancel(ID, NOW, "alice")
     before = raw_rows()

@@ -22,6 +22,7 @@ from mcp_tasks.tasks.reconcile_schedule import (
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.workflows import reconcile
 from mcp_tasks.workflows.end_task import MAX_ROW_RESULT_BYTES
+from mcp_tasks.workflows.execution_outcome import NOT_STARTED
 from mcp_tasks.workflows.executions import MAX_START_AGE_MS, execution_arn
 from mcp_tasks.workflows.reconcile import TOOL_REMOVED, UNKNOWN_TOOL_MS, Reconciled
 from mcp_tasks.workflows.sweep import sweep
@@ -120,7 +121,7 @@ def test_a_task_that_cannot_be_started_fails(world: World) -> None:
     task = world.row
     assert (task.status, task.error) == (
         Status.FAILED,
-        {"code": -32603, "message": reconcile.NOT_STARTED},
+        {"code": -32603, "message": NOT_STARTED},
     )
 
 

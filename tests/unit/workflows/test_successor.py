@@ -36,7 +36,7 @@ def world(moto: None, catalogue: Catalogue) -> World:
 def told(world: World, name: str = ID) -> Status | None:
     """EventBridge tells `finish` of an execution's end."""
     detail = {"name": name, "stateMachineArn": MACHINE, "status": "SUCCEEDED"}
-    return finish(detail, world.rows, world.executions, world.catalogue, world.payloads, NOW + 1)
+    return finish(detail, world.ends, NOW + 1)
 
 
 def test_the_successor_has_the_same_input_and_the_answers_since(world: World) -> None:

@@ -24,8 +24,8 @@ from mcp_tasks.tasks.reconcile_schedule import (
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
 from mcp_tasks.tasks.task_item import SCHEMA_VERSION, item_of
-from mcp_tasks.workflows import reconcile
 from mcp_tasks.workflows import sweep as module
+from mcp_tasks.workflows.end_task import TaskEnds
 from mcp_tasks.workflows.executions import execution_arn
 from mcp_tasks.workflows.sweep import MAX_TASKS_PER_SHARD, sweep
 from tests.unit.support import rows_of_version_3 as before
@@ -258,7 +258,7 @@ def test_one_large_end_is_read_at_a_time(world: World, monkeypatch: pytest.Monke
         world.states.end(execution_arn(MACHINE, one), {"content": []})
     reading, most = 0, 0
 
-    def end(task: Task, *given: Any) -> tuple[Task, bool]:
+    def end(_: TaskEnds, task: Task, *given: Any) -> tuple[Task, bool]:
         nonlocal reading, most
         reading += 1
         most = max(most, reading)
@@ -266,7 +266,7 @@ def test_one_large_end_is_read_at_a_time(world: World, monkeypatch: pytest.Monke
         reading -= 1
         return task, True
 
-    monkeypatch.setattr(reconcile, "end_task", end)
+    monkeypatch.setattr(TaskEnds, "end", end)
     assert run(world) == {"ended": 40}
     assert most == 1
 

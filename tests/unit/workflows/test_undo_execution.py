@@ -36,10 +36,7 @@ def told(world: World, name: str = ID) -> Status | None:
     """EventBridge tells `finish` of an execution's end."""
     return finish(
         {"name": name, "stateMachineArn": MACHINE, "status": "ABORTED"},
-        world.rows,
-        world.executions,
-        world.catalogue,
-        world.payloads,
+        world.ends,
         NOW + 1,
     )
 
@@ -163,13 +160,13 @@ def test_a_step_of_a_cancelled_task_does_not_begin(world: World) -> None:
 
 def test_an_undoing_is_noted_once(world: World) -> None:
     end_with_cancel(world)
-    assert world.rows.undone(ID, "Not undone: pay", NOW)
-    assert not world.rows.undone(ID, None, NOW)
+    assert world.rows.undone(world.row, "Not undone: pay", NOW)
+    assert not world.rows.undone(world.row, None, NOW)
     assert world.row.status_message == "Not undone: pay"
 
 
 def test_only_an_ended_task_is_undone(world: World) -> None:
-    assert not world.rows.undone(ID, None, NOW)
+    assert not world.rows.undone(world.row, None, NOW)
     assert world.row.undo
 
 

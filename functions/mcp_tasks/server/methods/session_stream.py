@@ -40,7 +40,7 @@ from ..sessions import Session, Sessions
 from ..stream_position import EventIds, StreamPosition
 from .stream_connection import BUFFERED_MS, StreamConnection, WriteRequest
 from .task_operations import TaskOperations
-from .task_wire_2025_11_25 import PROGRESS_TOKEN, task_fields, with_related_task
+from .task_wire_2025_11_25 import PROGRESS_TOKEN, related_task, task_fields
 from .too_many_requests import subscription_quota_errors
 
 METHOD: Final = "GET"
@@ -201,12 +201,11 @@ class SessionStream:
             task = self.operations.read(connection.call, task_id)
         except ProtocolError:  # it has expired, or the token lacks a scope
             return
-        known = connection.position
+        connection.about, known = related_task(task), connection.position
         new = [a for a in task.asks.values() if a.outstanding and a.id not in known.asked]
         if has_changed or new or task.status.terminal:
             fields: dict[str, Any] = task_fields(task, self.clock.now_ms())
-            status = notification("notifications/tasks/status", with_related_task(fields, task_id))
-            connection.write(status)
+            connection.write(notification("notifications/tasks/status", fields))
             token = task.client_context.get(PROGRESS_TOKEN)
             if token is not None and not task.status.terminal:
                 connection.write(progress(token, task.revision, None, task.status_message))
@@ -217,6 +216,7 @@ class SessionStream:
             f"{task_id}.{key}": question for ask in new for key, question in ask.outstanding.items()
         }
         connection.ask(questions, replace(known, asked=asked))
+        connection.about = {}
 
 
 def _topics(session: Session, state: SessionState) -> list[str]:

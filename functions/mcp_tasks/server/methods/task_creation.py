@@ -40,10 +40,11 @@ from ...tasks.state import Status
 from ...tasks.task import Task, now_ms
 from ...tasks.task_table import TaskTable
 from ...workflows.end_task import fail_task
+from ...workflows.execution_input import encode, with_stored_arguments
 from ...workflows.executions import Executions, StartFailed
 from ...workflows.reconcile import ID_USED_BEFORE
+from ...workflows.task_tree import TaskTree
 from ..call import Call
-from .execution_input import encode, with_stored_arguments
 from .too_many_requests import task_quota_errors
 
 logger = Logger()
@@ -110,8 +111,7 @@ class TaskCreation:
         logger.append_keys(task_id=task.task_id)
         try:
             self._acquire_quota(task)
-            text = with_stored_arguments(task.input or "{}", entry, task.task_id, self.payloads)
-            task = replace(task, input=text)
+            task = self._with_stored_arguments(task, entry)
             self._write_row(task)
         except (WriteOutcomeUnknown, TooManyRequests):
             raise
@@ -130,6 +130,16 @@ class TaskCreation:
         """
         with suppress(StartFailed):
             self._start(task)
+
+    def _with_stored_arguments(self, task: Task, entry: ToolEntry) -> Task:
+        try:
+            text = with_stored_arguments(task.input or "{}", entry, task.task_id, self.payloads)
+        except Exception as error:
+            if not is_transient(error):
+                raise
+            logger.error("Arguments were not stored in S3", error=error_code(error))
+            raise _not_written() from None
+        return replace(task, input=text)
 
     def _acquire_quota(self, task: Task) -> None:
         limits = self.limits
@@ -197,7 +207,8 @@ class TaskCreation:
         return execution is not None and not execution.is_of(task.created_at)
 
     def _failed(self, task: Task, error: ProtocolError) -> ProtocolError:
-        fail_task(task.task_id, error.as_error(), error.message, self.task_table, now_ms())
+        tree = TaskTree(self.task_table, self.executions)
+        fail_task(task, error.as_error(), tree, now_ms())
         return error
 
 

@@ -17,7 +17,7 @@ from ...audit import audit
 from ...aws.errors import error_code
 from ...payloads.s3_store import PayloadStore
 from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
-from ...tasks.errors import Conflict, TaskEnded, UnknownTask
+from ...tasks.errors import Busy, Conflict, TaskEnded, UnknownTask
 from ...tasks.forms import InvalidAnswer
 from ...tasks.ids import cell_of
 from ...tasks.questions import check_size
@@ -26,9 +26,9 @@ from ...tasks.state import Status
 from ...tasks.task import Task, now_ms
 from ...tasks.task_table import TaskTable
 from ...workflows.ask import deliver_answers
-from ...workflows.execution_names import execution_name
 from ...workflows.executions import Executions
 from ...workflows.reconcile import Reconciled, Reconciler
+from ...workflows.task_tree import TaskTree
 from ..call import Call
 from ..task_access import TASK_NOT_FOUND, TaskAccess, not_found
 
@@ -48,6 +48,11 @@ class TaskOperations:
     reconciler: Reconciler
     payloads: PayloadStore
     cell: str
+
+    @property
+    def tree(self) -> TaskTree:
+        """What ends tasks after their subtasks."""
+        return TaskTree(self.task_table, self.executions)
 
     def check_id(self, task_id: object) -> str:
         """An id that may be of this cell's. Raises ProtocolError (-32602)."""
@@ -92,7 +97,7 @@ class TaskOperations:
                 self.task_table.mark_delivered(task_id, ask.id, now_ms())
 
     def cancel(self, call: Call, task_id: str) -> tuple[Task, bool]:
-        """Cancel a task: the row first, then the execution, best effort.
+        """Cancel a task: its subtasks, then the row, then the execution, best effort.
 
         Returns the task as it is then, and whether this cancelled it: it may have ended before.
         Raises ProtocolError.
@@ -103,15 +108,20 @@ class TaskOperations:
             self._stop_again(task, now)
             return task, False
         try:
-            task = self.task_table.cancel(task_id, now, call.principal)
+            task = self.tree.cancel(task, now)
             audit("cancel", task_id, call.principal)
+        except Busy:
+            # The sweeper goes on: the row says that the task is to be cancelled.
+            logger.warning("Not all subtasks could be ended in time", task_id=task_id)
+            return self.task_table.get(task_id, now_ms(), call.principal), True
         except UnknownTask:
             raise not_found("cancel", task_id, call) from None
         except TaskEnded as ended:
             # Another end came first; or this very write, whose answer was lost.
             self._stop_again(ended.task, now)
             return ended.task, False
-        self._stop(task)
+        if task.begun and not task.subtask_ids:  # else it was stopped before its subtasks ended
+            self.tree.stop(task)
         return task, True
 
     def cancel_if_there(self, call: Call, task_id: str) -> None:
@@ -126,15 +136,7 @@ class TaskOperations:
         """
         index = self.task_table.reconcile_index
         if task.status is Status.CANCELLED and index.claim_for_repeat(task, STOP_AGAIN_MS, now):
-            self._stop(task)
-
-    def _stop(self, task: Task) -> None:
-        try:
-            self.executions.stop(task.state_machine_arn, execution_name(task))
-        except Exception as error:
-            # The task is cancelled nevertheless; its steps end at their next report.
-            error_name = type(error).__name__
-            logger.warning("StopExecution failed", task_id=task.task_id, error=error_name)
+            self.tree.stop(task)
 
     def _reconciled(self, task: Task, now: int, principal: str) -> Task:
         """The task after it was reconciled; unchanged when that found nothing or failed."""

@@ -8,7 +8,7 @@ questions, and the result as the response to the call, on as many connections as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, Final
@@ -21,6 +21,7 @@ from ...tasks.state import Status
 from ...tasks.task import Task
 from ..call import Call, Complete, Outcome, StreamPaused
 from ..stream_position import EventIds, StreamPosition
+from .asking_subtasks import AskingSubtasks
 from .call_quota import CallQuota
 from .companion_results import task_result
 from .result_links import ResultLinks
@@ -29,6 +30,9 @@ from .task_operations import TaskOperations
 
 MIN_BUFFERED_MS: Final = 2_000
 """How long a buffered connection lasts at least that has progress to bring."""
+
+About = Callable[[Task], dict[str, Any]]
+"""From a task to the members of `_meta` of the messages about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +52,25 @@ class TaskStream:
         call: Call,
         position: StreamPosition,
         write_request: WriteRequest,
-        about: Mapping[str, Any],
+        about: About,
     ) -> Outcome:
         """Send what comes after a position, until the task has ended or the time is up.
 
-        `about` are the members of `_meta` of every message.
+        `about` returns the members of `_meta` of the messages about a task: the one that is
+        followed, or a subtask of it that asks.
 
         Returns the tool's result as Complete, or StreamPaused. Raises ProtocolError: the task's own
         error, or -32602 for a task that does not exist for the caller.
         """
-        connection = StreamConnection(
-            call, position, self.event_ids, write_request, self.clock, about
-        )
+        connection = StreamConnection(call, position, self.event_ids, write_request, self.clock)
         with self.call_quota.hold(call):
             connection.begin()
             audit("read", str(position.task_id), call.principal)
-            return self._follow(call, connection)
+            return self._follow(call, connection, about)
 
-    def _follow(self, call: Call, connection: StreamConnection) -> Outcome:
+    def _follow(self, call: Call, connection: StreamConnection, about: About) -> Outcome:
         task_id = str(connection.position.task_id)
+        subtasks = AskingSubtasks(self.operations.task_table)
         while True:
             task = connection.read(lambda: self.operations.read(call, task_id))
             if task is None:
@@ -74,10 +78,12 @@ class TaskStream:
                     return StreamPaused()
                 connection.wait()
                 continue
+            connection.about = about(task)
             _send_progress(task, connection)
-            if (asked := _as_content(task, connection)) is not None:
+            asking = [task, *subtasks.that_ask(task, self.clock.now_ms())]
+            if (asked := _as_content(asking, connection)) is not None:
                 return asked
-            has_asked = _send_questions(task, connection)
+            has_asked = _send_questions(asking, connection, about)
             if task.status.terminal:
                 return self._end(task, connection)
             over = connection.is_over(_buffered_ms(task, connection))
@@ -126,34 +132,37 @@ def _send_progress(task: Task, connection: StreamConnection) -> None:
         connection.progress(task.status_message)
 
 
-def _send_questions(task: Task, connection: StreamConnection) -> bool:
+def _send_questions(tasks: Sequence[Task], connection: StreamConnection, about: About) -> bool:
     """Send the questions of the asks that the client has not been sent; whether any was.
 
     `tasks/result` leaves them to the session's own stream, if there is one.
     """
     if connection.call.listens and connection.position.method == "tasks/result":
         return False
-    asks = [ask for ask in task.asks.values() if ask.outstanding]
-    new = [ask for ask in asks if ask.id not in connection.position.asked]
-    questions = {
-        f"{task.task_id}.{key}": question
-        for ask in new
-        for key, question in ask.outstanding.items()
-    }
-    connection.ask(questions, replace(connection.position, asked=tuple(ask.id for ask in asks)))
+    asks = [(task, ask) for task in tasks for ask in task.asks.values() if ask.outstanding]
+    new = [(task, ask) for task, ask in asks if ask.id not in connection.position.asked]
+    known = {ask.id for _, ask in asks} & set(connection.position.asked)
+    before = connection.about
+    for task, ask in new:
+        known.add(ask.id)
+        questions = {f"{task.task_id}.{key}": q for key, q in ask.outstanding.items()}
+        connection.about = about(task)
+        connection.ask(questions, replace(connection.position, asked=tuple(sorted(known))))
+    connection.about = before
     return bool(new)
 
 
-def _as_content(task: Task, connection: StreamConnection) -> Complete | None:
+def _as_content(tasks: Sequence[Task], connection: StreamConnection) -> Complete | None:
     """The open questions as the content of `tasks/result`, for a client that takes them so ("MRTR
     and Tasks", option two): the params of each request, its type and the id of the answer."""
     session = connection.call.session
     if session is None or not session.asked_in_content:
         return None
-    if connection.position.method != "tasks/result" or task.status.terminal:
+    if connection.position.method != "tasks/result" or tasks[0].status.terminal:
         return None
     blocks = [
         _block(f"{task.task_id}.{key}", question, connection)
+        for task in tasks
         for ask in task.asks.values()
         for key, question in ask.outstanding.items()
     ]

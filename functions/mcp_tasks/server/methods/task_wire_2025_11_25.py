@@ -9,6 +9,7 @@ from ...tasks.poll_interval import poll_interval_ms
 from ...tasks.state import Status
 from ...tasks.task import Task, iso
 from . import tasks_sep_1686
+from .subtask_wire_format import parent_of, relatives
 from .tasks_sep_1686 import CLIENT_TASK_ID
 
 RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
@@ -31,6 +32,7 @@ def task_fields(task: Task, now: int) -> dict[str, Any]:
         "lastUpdatedAt": iso(task.last_updated_at),
         "ttl": task.ttl_ms,
         "pollInterval": poll_interval_ms(task, now),
+        **relatives(task),
     }
 
 
@@ -65,21 +67,17 @@ def create_task_result(task: Task) -> dict[str, Any]:
         "task": fields,
         "content": [],
         "_meta": {
-            **related_task(task.task_id),
+            **related_task(task),
             FASTMCP_TASK: fields,
             IMMEDIATE_RESPONSE: f"The tool runs in the background as task {task.task_id}.",
         },
     }
 
 
-def related_task(task_id: str) -> dict[str, Any]:
-    """The member of `_meta` that names a message's task ("Related Task Metadata")."""
-    return {RELATED_TASK: {"taskId": task_id}}
-
-
-def with_related_task(params: Mapping[str, Any], task_id: str) -> dict[str, Any]:
-    """The params of a request, or a result, with the metadata of its task."""
-    return {**params, "_meta": {**params.get("_meta", {}), **related_task(task_id)}}
+def related_task(task: Task) -> dict[str, Any]:
+    """The member of `_meta` that names a message's task ("Related Task Metadata"), and that task's
+    parent (SEP-2268, "Associating Task-Related Messages")."""
+    return {RELATED_TASK: {"taskId": task.task_id, **parent_of(task)}}
 
 
 def _text(result: Mapping[str, Any]) -> str | None:

@@ -11,6 +11,7 @@ from ...tasks.poll_interval import poll_interval_ms
 from ...tasks.state import Status
 from ...tasks.task import Task, iso
 from .input_requests import input_requests
+from .subtask_wire_format import relatives
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
@@ -37,7 +38,7 @@ def detailed_task(task: Task, now: int) -> dict[str, Any]:
 
 
 def task_fields(task: Task, now: int) -> dict[str, Any]:
-    """`Task` ("Tasks")."""
+    """`Task` ("Tasks"), with its parent and its subtasks, which the schema allows."""
     fields: dict[str, Any] = {"taskId": task.task_id, "status": task.status.value}
     if task.status_message is not None:
         fields["statusMessage"] = task.status_message
@@ -46,4 +47,5 @@ def task_fields(task: Task, now: int) -> dict[str, Any]:
         "lastUpdatedAt": iso(task.last_updated_at),
         "ttlMs": task.ttl_ms,
         "pollIntervalMs": poll_interval_ms(task, now),
+        **relatives(task),
     }

@@ -16,10 +16,10 @@ from ...protocol.headers import check_mirrored_arguments
 from ...protocol.meta import META_MEMBER
 from ...redaction import client_errors_redacted
 from ...registry.catalogue import Catalogue, ToolEntry
+from ...workflows.execution_input import execution_input
 from ..call import Call, Complete, InputNeeded, MissingTasksExtension, Outcome, TaskCreated
 from ..scopes import ScopeCheck
 from .companion_tools import KINDS, becomes_task
-from .execution_input import execution_input
 from .idempotent_creation import IdempotentCreation
 from .multi_round_trip import MultiRoundTrip
 from .task_wire_format import REQUIRED
@@ -76,7 +76,7 @@ class ToolCalls:
             return answers
         if not (call.declares_tasks or call.waits):
             call = replace(call, client_can=call.client_can | KINDS)
-        start_with = execution_input(entry, call, arguments, answers)
+        start_with = execution_input(entry, arguments, answers, call.client_can, call.trace)
         return self._created(call, self.creation.create(call, entry, arguments, start_with))
 
     def _becomes_task(self, entry: ToolEntry, call: Call) -> bool:

@@ -20,14 +20,14 @@ from ...protocol.jsonrpc import Notification, Request, Response, is_id, malforme
 from ...protocol.trace import trace_context
 from ...sessions.session_table import SessionState
 from ...tasks.questions import Kind, Question
-from ...tasks.task import now_ms
+from ...tasks.task import Task, now_ms
 from ..call import Call, Complete, InputNeeded, MethodTable, Outcome, TaskCreated
 from ..caller import Caller
 from ..methods import session_stream, tasks_sep_1686
 from ..methods.call_stream import is_of_a_call
 from ..methods.input_requests import input_request
 from ..methods.session_stream import listens
-from ..methods.task_wire_2025_11_25 import related_task, with_related_task
+from ..methods.task_wire_2025_11_25 import related_task
 from ..methods.tasks_sep_1686 import CLIENT_TASK_ID
 from ..request_notifications import RequestNotifications
 from ..response_channel import ResponseChannel
@@ -200,18 +200,26 @@ class SessionRevision(Revision):
         The messages of `tasks/result`, and those of a task with an id of the client's, name the
         task. A client that has asked for none does not see it.
         """
-        about: dict[str, Any] = {}
-        if position.client_task_id is not None:
-            about = tasks_sep_1686.related(position.client_task_id)
-        elif position.method == "tasks/result":
-            about = related_task(str(position.task_id))
+        followed: dict[str, Any] = {}
+
+        def about(task: Task) -> dict[str, Any]:
+            """What messages about a task, the one that is followed or a subtask, say of it."""
+            found: dict[str, Any] = {}
+            if position.client_task_id is not None:
+                found = tasks_sep_1686.related(position.client_task_id)
+            elif position.method == "tasks/result":
+                found = related_task(task)
+            if task.task_id == position.task_id:
+                followed.update(found)
+            return found
+
         stream = self._in_sessions.task_stream
         outcome = stream.follow(call, position, self.question_request, about)
         if not isinstance(outcome, Complete):
             return outcome
         result = self.tool_result(outcome.result)
         return Complete(
-            {**result, "_meta": {**result.get("_meta", {}), **about}} if about else result
+            {**result, "_meta": {**result.get("_meta", {}), **followed}} if followed else result
         )
 
     def _listen(self, call: Call, session: Session, position: StreamPosition) -> Outcome:
@@ -224,12 +232,7 @@ class SessionRevision(Revision):
                 status=HTTPStatus.METHOD_NOT_ALLOWED,
             )
         stream = self._in_sessions.session_stream
-        return stream.follow(call, session, position, self._with_task_in_params)
-
-    def _with_task_in_params(self, question: Question, request_id: str) -> dict[str, Any]:
-        request = self.question_request(question, request_id)
-        task_id = request_id.partition(".")[0]
-        return {**request, "params": with_related_task(request.get("params", {}), task_id)}
+        return stream.follow(call, session, position, self.question_request)
 
     def _remember_that_client_resumes(self, session: Session | None) -> SessionState:
         if session is None:

@@ -147,7 +147,7 @@ def test_a_task_is_cancelled_once(stack: Stack, time: Time) -> None:
 def test_a_failed_task_says_why(stack: Stack, time: Time) -> None:
     call(stack, "wait")
     error = {"code": -32603, "message": "out of paper"}
-    stack.deployment.task_table.fail(task_id(stack), error, "out of paper", time.now)
+    stack.deployment.task_table.fail(task_id(stack), error, time.now)
     ended = call(stack, "task_result", task_id=task_id(stack)).result
     assert ended["isError"]
     assert "out of paper" in ended["content"][0]["text"]

@@ -363,7 +363,7 @@ def test_each_state_is_what_a_poll_would_give(each: Listening) -> None:
     ask = open_ask("token", {"sure": FormQuestion("Sure?", form)})
     each.rows.ask(asking, ask, each.time.now)
     each.rows.complete(completed, DONE, each.time.now)
-    each.rows.fail(failed, {"code": INTERNAL, "message": "It broke"}, "It broke", each.time.now)
+    each.rows.fail(failed, {"code": INTERNAL, "message": "It broke"}, each.time.now)
     each.rows.cancel(cancelled, each.time.now, ANYONE)
     polls = {task_id: each.stack.task(task_id) for task_id in task_ids}
     states = told(each.stack.listen(task_ids))

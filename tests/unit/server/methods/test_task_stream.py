@@ -277,7 +277,7 @@ def test_a_request_of_another_session_is_not_cancelled(
 
 def fails(stack: Stack, time: Time) -> None:
     error = {"code": -32603, "message": "broken"}
-    stack.deployment.task_table.fail(task_id(stack), error, "broken", time.now)
+    stack.deployment.task_table.fail(task_id(stack), error, time.now)
 
 
 def test_a_failed_task_is_the_calls_error(stack: Stack, time: Time, client: SessionClient) -> None:

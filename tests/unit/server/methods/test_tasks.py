@@ -291,7 +291,7 @@ def test_a_completed_task_shows_its_result(stack: Stack) -> None:
 def test_a_failed_task_shows_its_error(stack: Stack) -> None:
     task_id = stack.created("count", {"upto": 1})
     error = {"code": INTERNAL, "message": "broken"}
-    stack.deployment.task_table.fail(task_id, error, "broken", now_ms())
+    stack.deployment.task_table.fail(task_id, error, now_ms())
     task = stack.task(task_id)
     assert (task["status"], task["error"], task["statusMessage"]) == ("failed", error, "broken")
 
@@ -434,7 +434,7 @@ def test_an_answer_to_an_ended_task_is_ignored(
         case "complete":
             rows.complete(task_id, {"content": []}, now_ms())
         case "fail":
-            rows.fail(task_id, {"code": INTERNAL, "message": "no"}, "no", now_ms())
+            rows.fail(task_id, {"code": INTERNAL, "message": "no"}, now_ms())
         case _:
             stack.cancel(task_id)
     before = stack.rows
@@ -568,9 +568,7 @@ def test_cancelling_an_ended_task_is_acknowledged_and_changes_nothing(
     if end == "complete":
         stack.deployment.task_table.complete(task_id, {"content": []}, now_ms())
     else:
-        stack.deployment.task_table.fail(
-            task_id, {"code": INTERNAL, "message": "no"}, "no", now_ms()
-        )
+        stack.deployment.task_table.fail(task_id, {"code": INTERNAL, "message": "no"}, now_ms())
     before = stack.rows
     assert stack.cancel(task_id).status == 200
     assert stack.rows == before

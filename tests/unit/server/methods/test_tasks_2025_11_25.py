@@ -233,7 +233,7 @@ def test_a_failed_task_gives_the_same_error(
 ) -> None:
     task_id = created(client)
     error = {"code": -32603, "message": "broken"}
-    stack.deployment.task_table.fail(task_id, error, "broken", time.now)
+    stack.deployment.task_table.fail(task_id, error, time.now)
     assert get(client, task_id).result["statusMessage"] == "broken"
     reply = client.request("tasks/result", {"taskId": task_id})
     assert reply.response["error"] == error
@@ -284,7 +284,7 @@ def test_a_terminal_task_cannot_be_cancelled(
     if end is Status.COMPLETED:
         table.complete(task_id, RESULT, time.now)
     elif end is Status.FAILED:
-        table.fail(task_id, {"code": -32603, "message": "broken"}, "broken", time.now)
+        table.fail(task_id, {"code": -32603, "message": "broken"}, time.now)
     else:
         client.request("tasks/cancel", {"taskId": task_id})
     reply = client.request("tasks/cancel", {"taskId": task_id})

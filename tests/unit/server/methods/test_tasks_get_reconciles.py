@@ -303,9 +303,9 @@ def test_a_poll_waits_for_step_functions_and_s3_for_a_moment_only(
 
     repair = Deployment(ENVIRONMENT, client, catalogue).reconciler_within_request
     with suppress(Exception):
-        repair.executions.is_waiting("token")
+        repair.ends.executions.is_waiting("token")
     with suppress(ReadTimeoutError):
-        repair.payloads.get(PayloadPointer(f"count/{ID}/{'0' * 32}", 0, 9))
+        repair.ends.payloads.get(PayloadPointer(f"count/{ID}/{'0' * 32}", 0, 9))
     config = made[service]
     attempts = config.retries["total_max_attempts"]
     assert attempts * (config.connect_timeout + config.read_timeout) <= 5

@@ -113,7 +113,7 @@ def test_everything_that_a_task_sends_names_it(
 def test_a_failed_task_says_why(stack: Stack, time: Time, client: SessionClient) -> None:
     call(client)
     error = {"code": -32603, "message": "out of paper"}
-    stack.deployment.task_table.fail(our_id(stack), error, "out of paper", time.now)
+    stack.deployment.task_table.fail(our_id(stack), error, time.now)
     task = about(client, "tasks/get").result
     assert (task["status"], task["error"]) == ("failed", "out of paper")
 

@@ -13,7 +13,7 @@ import pytest
 
 from mcp_tasks.payloads.pointer import POINTER, PayloadPointer, payload_prefix
 from mcp_tasks.payloads.s3_store import PayloadStore
-from mcp_tasks.server.methods.execution_input import (
+from mcp_tasks.workflows.execution_input import (
     MAX_EXECUTION_INPUT_BYTES,
     MAX_INLINE_INPUT_BYTES,
 )

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from aws_lambda_powertools import Logger
-
-from ...aws.errors import error_code, is_transient
-from ...payloads.pointer import payload_prefix, pointer_of
-from ...payloads.s3_store import PayloadStore
-from ...protocol.errors import Unavailable, invalid_params
-from ...protocol.meta import META_MEMBER
-from ...registry.catalogue import ToolEntry
-from ..call import Call
+from ..payloads.pointer import payload_prefix, pointer_of
+from ..payloads.s3_store import PayloadStore
+from ..protocol.errors import invalid_params
+from ..protocol.meta import META_MEMBER
+from ..registry.catalogue import ToolEntry
+from ..tasks.questions import Kind
 
 INPUT_SCHEMA_VERSION: Final = 2
 """The version of the input's shape. An execution may be older than the code that its steps run.
@@ -34,13 +31,18 @@ OWN_MEMBERS: Final = {
 """The members of an input that are not arguments, by the kind of tool. State machines read them by
 name, so they are never stored in S3."""
 
-logger = Logger()
-
 
 def execution_input(
-    entry: ToolEntry, call: Call, arguments: dict[str, Any], answers: Mapping[str, Any]
+    entry: ToolEntry,
+    arguments: dict[str, Any],
+    answers: Mapping[str, Any],
+    client_can: Iterable[Kind],
+    trace: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The input for a tool's execution.
+
+    `answers` are those to what the tool has asked before it became a task, `client_can` the kinds
+    of questions that the client supports, and `trace` is the client's trace context.
 
     A function tool's input has members of its own. A workflow's input is the arguments, so that its
     author needs to know nothing of MCP. An existing state machine gets the arguments and nothing
@@ -51,12 +53,12 @@ def execution_input(
             "schema": INPUT_SCHEMA_VERSION,
             "arguments": arguments,
             "answers": answers,
-            "client_can": sorted(call.client_can),
-            "trace": dict(call.trace),
+            "client_can": sorted(client_can),
+            "trace": dict(trace),
         }
     if entry.state_machine_arn is not None:
         return arguments
-    about = {"schema": INPUT_SCHEMA_VERSION, **call.trace}
+    about = {"schema": INPUT_SCHEMA_VERSION, **trace}
     if answers:
         about["answers"] = answers
     return {**arguments, META_MEMBER: about}
@@ -70,20 +72,13 @@ def encode(value: Any) -> str:
 def with_stored_arguments(text: str, entry: ToolEntry, task_id: str, payloads: PayloadStore) -> str:
     """The input, in which payload pointers stand for arguments that are too large.
 
-    Raises ProtocolError (-32602) for an input that is too large nevertheless, and Unavailable when
-    S3 does not take the arguments.
+    Raises ProtocolError (-32602) for an input that is too large nevertheless.
     """
     if len(text) > MAX_INLINE_INPUT_BYTES and entry.state_machine_arn is None:
         arguments = json.loads(text)
         own = {name: arguments.pop(name) for name in OWN_MEMBERS[entry.kind] if name in arguments}
         budget = max(0, MAX_INLINE_INPUT_BYTES - len(encode(own)))
-        try:
-            stored = payloads.offload(arguments, budget, payload_prefix(entry.name, task_id))
-        except Exception as error:
-            if not is_transient(error):
-                raise
-            logger.error("Arguments were not stored in S3", error=error_code(error))
-            raise Unavailable("The task could not be written; repeat the call") from None
+        stored = payloads.offload(arguments, budget, payload_prefix(entry.name, task_id))
         # State machines read each argument by its name: one pointer cannot stand for all.
         text = encode({**(arguments if pointer_of(stored) else stored), **own})
     if len(text) > MAX_EXECUTION_INPUT_BYTES:
