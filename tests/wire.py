@@ -111,9 +111,10 @@ TASK_MEMBERS: Final = frozenset(
     {
         *("taskId", "status", "statusMessage", "createdAt", "lastUpdatedAt", "ttlMs"),
         *("pollIntervalMs", "inputRequests", "result", "error"),
+        *("parentTaskId", "childTaskIds"),
     }
 )
-"""Members of a DetailedTask (tasks.md, "Task Status")."""
+"""Members of a DetailedTask (tasks.md, "Task Status"), and those of SEP-2268."""
 
 TERMINAL: Final = frozenset({"completed", "failed", "cancelled"})
 

@@ -85,9 +85,9 @@ class TaskEnds:
         if isinstance(ended, Failed):
             return self._fail(task, ended, now, step_may_run=step_may_run)
 
-        def write(seen: Task) -> Task:
+        def write(seen: Task, at: int) -> Task:
             return self.task_table.complete(
-                task.task_id, ended, now, relatives=seen.relatives, step_may_run=step_may_run
+                task.task_id, ended, at, relatives=seen.relatives, step_may_run=step_may_run
             )
 
         return self.tree.end(task, write, now)
@@ -95,11 +95,11 @@ class TaskEnds:
     def _fail(self, task: Task, failed: Failed, now: int, *, step_may_run: bool) -> Task:
         """Fail a task. As long as something is to be undone, it stays in the reconcile schedule."""
 
-        def write(seen: Task) -> Task:
+        def write(seen: Task, at: int) -> Task:
             return self.task_table.fail(
                 task.task_id,
                 failed.error,
-                now,
+                at,
                 relatives=seen.relatives,
                 may_run=seen.undo,
                 step_may_run=step_may_run,
@@ -126,11 +126,11 @@ def fail_task(
     Returns the task; None when it had ended. Raises Busy.
     """
 
-    def write(seen: Task) -> Task:
+    def write(seen: Task, at: int) -> Task:
         return tree.task_table.fail(
             task.task_id,
             error,
-            now,
+            at,
             relatives=seen.relatives,
             may_run=True,
             step_may_run=step_may_run,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,8 +31,9 @@ MAX_ATTEMPTS: Final = 8
 
 logger = Logger()
 
-Write = Callable[[Task], Task]
-"""Writes a task's end, on the condition that it has the subtasks of the row that was read."""
+Write = Callable[[Task, int], Task]
+"""Writes a task's end at a time, on the condition that it has the subtasks of the row that was
+read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,9 @@ class TaskTree:
     def end(self, task: Task, write: Write, now: int) -> Task:
         """End a task whose execution has ended, after its subtasks; returns the task as written."""
         limit = _time_limit()
-        return self._after_subtasks(task, write, lambda sub: self._cancel_subtask(sub, now, limit))
+        return self._after_subtasks(
+            task, now, write, lambda sub: self._cancel_subtask(sub, now, limit)
+        )
 
     def discard(self, task: Task, now: int) -> None:
         """Let a task that has ended expire, and its subtasks before it."""
@@ -81,8 +83,8 @@ class TaskTree:
             logger.warning("StopExecution failed", task_id=task.task_id, error=error_code(error))
 
     def _cancel(self, task: Task, now: int, limit: float) -> Task:
-        def write(seen: Task) -> Task:
-            return self.task_table.cancel(task.task_id, now, task.principal, seen.relatives)
+        def write(seen: Task, at: int) -> Task:
+            return self.task_table.cancel(task.task_id, at, task.principal, seen.relatives)
 
         def prepare(seen: Task) -> Task:
             closed = self.task_table.request_cancel(task.task_id, now, task.principal)
@@ -90,50 +92,58 @@ class TaskTree:
             return closed
 
         return self._after_subtasks(
-            task, write, lambda sub: self._cancel_subtask(sub, now, limit), prepare
+            task, now, write, lambda sub: self._cancel_subtask(sub, now, limit), prepare
         )
 
-    def _cancel_subtask(self, subtask: Task, now: int, limit: float) -> None:
+    def _cancel_subtask(self, subtask: Task, now: int, limit: float) -> Task:
+        return self._end_subtask(subtask, lambda: self._cancel(subtask, now, limit), limit)
+
+    def _end_subtask(self, subtask: Task, end: Callable[[], Task], limit: float) -> Task:
+        """End a subtask, and its execution; returns the row as it is then."""
         _check(limit)
-        with suppress(TaskEnded, UnknownTask):
-            ended = self._cancel(subtask, now, limit)
-            audit("end", ended.task_id, ended.principal, status=ended.status.value)
-            if ended.begun:
-                self.stop(ended)
+        try:
+            ended = end()
+        except TaskEnded as before:
+            return before.task
+        except UnknownTask:
+            return subtask
+        audit("end", ended.task_id, ended.principal, status=ended.status.value)
+        if ended.begun:
+            self.stop(ended)
+        return ended
 
     def _expire(self, task: Task, error: dict[str, Any], now: int, limit: float) -> Task:
-        def write(seen: Task) -> Task:
-            return self.task_table.expire(task.task_id, error, now, seen.relatives)
+        def write(seen: Task, at: int) -> Task:
+            return self.task_table.expire(task.task_id, error, at, seen.relatives)
 
-        def expire_subtask(subtask: Task) -> None:
-            _check(limit)
-            with suppress(TaskEnded, UnknownTask):
-                ended = self._expire(subtask, error, now, limit)
-                audit("end", ended.task_id, ended.principal, status=ended.status.value)
-                if ended.begun:
-                    self.stop(ended)
+        def expire_subtask(subtask: Task) -> Task:
+            return self._end_subtask(
+                subtask, lambda: self._expire(subtask, error, now, limit), limit
+            )
 
         def prepare(seen: Task) -> Task:
             self.stop(seen)
             return seen
 
-        return self._after_subtasks(task, write, expire_subtask, prepare)
+        return self._after_subtasks(task, now, write, expire_subtask, prepare)
 
     def _after_subtasks(
         self,
         task: Task,
+        now: int,
         write: Write,
-        end_subtask: Callable[[Task], None],
+        end_subtask: Callable[[Task], Task],
         prepare: Callable[[Task], Task] = lambda task: task,
     ) -> Task:
         for _ in range(MAX_ATTEMPTS):
             if task.subtask_ids:
                 task = prepare(task)
                 for subtask in self.task_table.subtasks.read(task.subtask_ids):
-                    if not subtask.status.terminal:
-                        end_subtask(subtask)
+                    ended = subtask if subtask.status.terminal else end_subtask(subtask)
+                    # Its time may be of a clock that is ahead. The task ends after it.
+                    now = max(now, ended.last_updated_at)
             try:
-                return write(task)
+                return write(task, now)
             except Conflict as conflict:
                 if conflict.task.subtask_ids == task.subtask_ids:
                     raise

@@ -575,11 +575,18 @@ def test_a_task_with_a_subtask_more_is_ended_all_the_same(running: Family) -> No
     seen = replace(running.world.row, subtask_ids=running.world.row.subtask_ids[:1])
     tree(running).end(
         seen,
-        lambda task: running.world.rows.complete(ID, RESULT, NOW, relatives=task.relatives),
+        lambda task, at: running.world.rows.complete(ID, RESULT, at, relatives=task.relatives),
         NOW,
     )
     assert running.row(1).status is Status.CANCELLED
     assert running.world.row.status is Status.COMPLETED
+
+
+def test_a_task_ends_at_the_time_of_its_last_subtask_or_later(running: Family) -> None:
+    """Their clocks may be ahead."""
+    running.world.rows.report(running.row(1).task_id, "by a clock that is ahead", NOW + 9_000)
+    tree(running).cancel(running.world.row, NOW)
+    assert running.world.row.last_updated_at == NOW + 9_000
 
 
 def test_an_end_of_a_large_tree_is_left_to_others_when_it_takes_too_long(

@@ -166,7 +166,8 @@ class CompanionTools:
                 revision = task.revision
                 self.clock.sleep(READ_INTERVAL_SECONDS)
         audit("read", task_id, call.principal)
-        if questions and kinds(questions.values()) <= call.client_can:
+        # A client with a session would be asked on an event stream, which it does not resume.
+        if questions and call.session is None and kinds(questions.values()) <= call.client_can:
             return self._ask(call, Asked(asking[0].task_id, task_id), questions)
         return Complete(task_result(asking[0], self.result_links, self.clock.now_ms()))
 

@@ -127,6 +127,16 @@ def test_a_client_that_can_be_asked_is_asked(stack: Stack, time: Time) -> None:
     assert len(stack.rows) == 1
 
 
+def test_a_client_with_a_session_that_cannot_wait_for_a_question_gets_it_as_a_result(
+    stack: Stack, time: Time
+) -> None:
+    """It can be asked, and does not resume the stream that would ask it."""
+    client = SessionClient(stack, "2025-06-18", capabilities=ALL_KINDS)
+    time.meanwhile.append(asks(stack, time))
+    told = client.call("wait").result["structuredContent"]
+    assert (told["taskId"], told["status"]) == (task_id(stack), "input_required")
+
+
 def test_a_task_cannot_ask_for_what_nobody_can_answer(stack: Stack, time: Time) -> None:
     """A model does not write for itself what the client's model should."""
     call(stack, "wait")
