@@ -83,7 +83,7 @@ class Calls:
         found = self.run.journal.items(self.slot.id)
         left = len(self.arguments) - len(found)
         if left:
-            self.run.suspend(0, StartSubtasks(self.slot.id, left))
+            self.run.suspend(0, StartSubtasks(self.slot.id, left, self.tool))
         outcomes = [_outcome(found[number]) for number in range(len(self.arguments))]
         return self.run.journal.write(self.slot.new(State.DONE, value=outcomes, attempts=1))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..registry.tool import Tool
 from .record import Operation
 
 
@@ -22,6 +23,7 @@ class StartSubtasks:
 
     operation_id: str
     count: int
+    tool: Tool
 
 
 class Suspended(BaseException):

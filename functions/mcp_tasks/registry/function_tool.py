@@ -20,7 +20,7 @@ from .decorated_function import Function, attach, call, context_parameter
 from .tool import AskFirst, TaskSupport, Tool, WithoutTasks
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class FunctionTool(Tool):
     """A Python function that is a tool."""
 

@@ -46,7 +46,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,48}")
 which the stack's name takes the rest."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Tool:
     """What a function and a workflow have in common as tools.
 

@@ -29,7 +29,7 @@ _CONCURRENT: Final = re.compile(r'"Type"\s*:\s*"(Parallel|Map)"')
 """A state that runs several others at once (Amazon States Language)."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class WorkflowTool(Tool):
     """A state machine that is a tool.
 

@@ -19,8 +19,8 @@ def crash_everywhere(
     effects: Callable[[], Any] | None = None,
 ) -> int:
     """Run a tool once without a crash, and then once for each moment at which it can be killed:
-    before and after each write of its journal. What is killed before the first durable operation is
-    not run again, so that moment is left out.
+    before and after each write of its journal, and of its subtasks'. What is killed before its first
+    durable operation is not run again, so these moments are left out.
 
     Each run has to end as the first one did. Each step has to run as often as in the first one. The
     step that was killed after its function had run, and before that was written, runs once more:
@@ -41,13 +41,15 @@ def crash_everywhere(
         return task, effects() if effects is not None else None
 
     expected, wanted = run(MemoryJournalTable())
-    moments = [(n, b) for n in range(1, expected.journal_table.writes + 1) for b in (True, False)]
-    for number, before in moments[1:]:
+    table = expected.journal_table
+    moments = [(n, True) for n in range(1, table.writes + 1) if n not in table.beginnings]
+    moments += [(n, False) for n in range(1, table.writes + 1)]
+    for number, before in moments:
         task, done = run(MemoryJournalTable(crashes=_once(number, before=before)))
         where = f"killed {'before' if before else 'after'} write {number} of the journal"
         _compare(where, expected, task, repeated=1 if before else 0)
         _check(done == wanted, f"{where}: the effects are {done!r}, and not {wanted!r}")
-    return len(moments) - 1
+    return len(moments)
 
 
 def _once(number: int, *, before: bool) -> Callable[[int, bool], bool]:

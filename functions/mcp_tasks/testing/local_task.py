@@ -12,6 +12,7 @@ from typing import Any, Final
 from ..durable.journal import Journal
 from ..durable.operations import DurableOperations
 from ..durable.run import Run
+from ..durable.suspension import RunLanes, StartSubtasks
 from ..payloads.s3_store import PayloadStore
 from ..registry.context import TaskCancelled, TaskContext
 from ..registry.decorated_function import DECLARATION
@@ -20,6 +21,7 @@ from ..tasks.questions import Question, question
 from ..workflows.execution_outcome import NON_DETERMINISM
 from ..workflows.run_event import lane_of, mode_of
 from ..workflows.tool_run import ToolRun
+from .local_calls import LocalCalls
 from .memory import Crash, MemoryClock, MemoryJournalTable
 from .memory_payloads import MemoryBucket
 
@@ -38,8 +40,8 @@ class LocalTask:
 
     tool: FunctionTool
     arguments: Mapping[str, Any]
-    steps: Mapping[Callable[..., Any], Callable[..., Any]] = field(default_factory=dict)
-    """What is called instead of a step's function, by that function."""
+    steps: Mapping[Any, Callable[..., Any]] = field(default_factory=dict)
+    """What is called instead of a step's function, or of a tool, by that function or tool."""
     secrets: Mapping[str, str] = field(default_factory=dict)
     answers: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     status: str = "working"
@@ -55,7 +57,9 @@ class LocalTask:
     not_undone: list[str] = field(default_factory=list)
     """The steps that could not be undone."""
     executed: list[str] = field(default_factory=list)
-    """The names of the functions of steps, in the order in which they ran."""
+    """The names of the functions of steps, in the order in which they ran, also in subtasks."""
+    subtasks: list[LocalTask] = field(default_factory=list)
+    """The tasks of the tools that the tool has called, but for those that `steps` replaces."""
     runs: int = 0
     """How often the tool was run from its first line, a map's lanes included."""
     journal_table: MemoryJournalTable = field(default_factory=MemoryJournalTable)
@@ -63,11 +67,16 @@ class LocalTask:
         default_factory=lambda: MemoryClock(round(BEGINNING.timestamp() * 1000))
     )
     to_undo: bool = False
+    task_id: str = TASK_ID
     _bucket: Any = field(default_factory=MemoryBucket)
+    _ended: Callable[[], None] = lambda: None
+    """Tells the task that has called this one that it has ended."""
     _crashes: int = 0
     _events: int = 0
     _journal_begun: bool = False
     _killed_lanes: int = 0
+    _called: RunLanes | StartSubtasks | None = None
+    _calls: LocalCalls | None = None
 
     @property
     def waited(self) -> timedelta:
@@ -84,10 +93,19 @@ class LocalTask:
 
     def cancel(self) -> LocalTask:
         """Cancel the task, and undo what it did."""
-        if self.status in ("working", "input_required"):
+        if self.running:
+            calls, self._calls = self._calls, None  # it does not go on with what they come to
+            if calls is not None:
+                calls.cancel()
             self.status, self.questions = "cancelled", {}
             self._undo()
+            self._ended()
         return self
+
+    @property
+    def running(self) -> bool:
+        """Whether the task has not ended."""
+        return self.status in ("working", "input_required")
 
     def _go_on(self) -> None:
         while self.status == "working":
@@ -101,8 +119,40 @@ class LocalTask:
                         self._undo()
                 case {"result": result}:
                     self.status, self.result = "completed", result
+                case {"call": _} if isinstance(self._called, StartSubtasks):
+                    self._calls = LocalCalls(self, self._called)
+                    if not self._calls.start():
+                        return  # a subtask asks; the last one that ends lets this one go on
+                    self._calls = None
                 case _:
                     self._wait(output)
+        if not self.running:
+            self._ended()
+
+    def child(self, tool: FunctionTool, arguments: Mapping[str, Any]) -> LocalTask:
+        """A subtask that has not begun, with this task's steps, answers, journal and clock."""
+        return LocalTask(
+            tool,
+            arguments,
+            self.steps,
+            self.secrets,
+            dict(self.answers),
+            executed=self.executed,
+            journal_table=self.journal_table,
+            clock=self.clock,
+            _bucket=self._bucket,
+        )
+
+    def begin(self, ended: Callable[[], None]) -> None:
+        """Run until the task ends or asks; `ended` is called when it ends after it has asked."""
+        self._go_on()
+        self._ended = ended
+
+    def subtask_ended(self) -> None:
+        """Go on, if that was the last subtask that the tool waits for."""
+        if self.status == "working" and self._calls is not None and self._calls.tell():
+            self._calls = None
+            self._go_on()
 
     def _ask(self, asked: Mapping[str, Any]) -> None:
         if not self.answers.keys() >= asked.keys():
@@ -154,9 +204,9 @@ class LocalTask:
         return passed_on
 
     def _output(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        context = TaskContext(task_id=TASK_ID, answers=self.answers, secrets=self.secrets)
+        context = TaskContext(task_id=self.task_id, answers=self.answers, secrets=self.secrets)
         run = Run(
-            self._journal(),
+            self.journal(),
             self.clock,
             self.clock() + self.tool.timeout // timedelta(milliseconds=1),
             self.tool.ttl,
@@ -168,15 +218,17 @@ class LocalTask:
         )
         tool_run = ToolRun(self.tool, DurableOperations(run), self._all_undone, self._journal_begun)
         output = tool_run.output(event, dict(self.arguments), context)
+        self._called = run.suspension.first if run.suspension is not None else None
         self._journal_begun = output.get("journal", self._journal_begun)
         return output
 
-    def _journal(self) -> Journal:
+    def journal(self) -> Journal:
+        """The task's journal, to be read."""
         return Journal(
             self.journal_table,
             PayloadStore(lambda: self._bucket, "memory"),
             self.tool.name,
-            TASK_ID,
+            self.task_id,
             self.tool.ttl // timedelta(milliseconds=1),
             self.clock,
         )
@@ -209,15 +261,17 @@ def start_task(
     arguments: Mapping[str, Any] | None = None,
     *,
     answers: Answers | None = None,
-    steps: Mapping[Callable[..., Any], Callable[..., Any]] | None = None,
+    steps: Mapping[Any, Callable[..., Any]] | None = None,
     secrets: Mapping[str, str] | None = None,
     journal_table: MemoryJournalTable | None = None,
 ) -> LocalTask:
     """Call a tool, a function with `@tool(task=...)`, as a client would, and run its task until it
     ends or waits for an answer.
 
-    `answers` are given in advance, by the questions' keys. `steps` replaces functions of steps:
-    `{look_up: lambda company: FACTS}`. Time that the tool sleeps or waits is skipped.
+    `answers` are given in advance, by the questions' keys. `steps` replaces functions of steps, and
+    tools that are called: `{look_up: lambda company: FACTS}`. Other tools that are functions run as
+    subtasks, one after the other (`LocalTask.subtasks`). Time that the tool sleeps or waits is
+    skipped.
 
     Raises TypeError for a function that is no tool.
     """

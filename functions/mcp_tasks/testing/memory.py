@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ..durable.journal import HEAD
 from ..durable.journal_table import JournalExpired
 from ..durable.record import Record
 
@@ -25,6 +26,8 @@ class MemoryJournalTable:
     partitions: dict[str, dict[str, Record]] = field(default_factory=lambda: defaultdict(dict))
     writes: int = 0
     """How many writes there were."""
+    beginnings: set[int] = field(default_factory=set)
+    """Which of them were a tool's first."""
     crashes: Callable[[int, bool], bool] = _never
     """Whether to crash at a write, counted from 1: before it, or after it."""
 
@@ -37,12 +40,18 @@ class MemoryJournalTable:
         """Write a record in the place of the one that was `seen` there."""
         self.writes += 1
         number = self.writes
+        if record.id == HEAD:
+            self.beginnings.add(number)
         if self.crashes(number, True):
             raise Crash
         stands = self._write(partition, record, seen)
         if self.crashes(number, False):
             raise Crash
         return stands
+
+    def keep(self, partition: str, record: Record) -> None:
+        """Write a record as the platform does, which is not killed here."""
+        self._write(partition, record, None)
 
     def _write(self, partition: str, record: Record, seen: Record | None) -> Record:
         there = self.partitions[partition].get(record.id)

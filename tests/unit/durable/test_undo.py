@@ -112,7 +112,7 @@ def test_what_cannot_be_undone_is_named_and_the_rest_is_undone(
 def test_a_step_that_began_and_did_not_end_is_named_when_its_run_must_have_ended() -> None:
     task = start_task(book, {"things": []})
     record_id = "000002"
-    journal = task._journal()
+    journal = task.journal()
     journal.read()
     journal.write(Record(record_id, Operation(Kind.STEP, "reserve"), State.STARTED, undo="release"))
     task.cancel()
@@ -123,7 +123,7 @@ def test_a_step_that_began_and_did_not_end_is_named_when_its_run_must_have_ended
 
 def test_a_run_that_undoes_waits_for_another_one_that_does_so() -> None:
     task = start_task(book, {"things": ["a"]})
-    journal = task._journal()
+    journal = task.journal()
     journal.read()
     until = task.clock() + 30_000
     journal.write(

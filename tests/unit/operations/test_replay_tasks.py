@@ -63,7 +63,7 @@ def replayed(task: LocalTask) -> Replayed:
 
 
 def journal_of(task: LocalTask) -> Journal:
-    return task._journal()
+    return task.journal()
 
 
 def test_it_stops_where_the_task_waits() -> None:

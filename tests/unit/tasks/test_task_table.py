@@ -922,7 +922,11 @@ def test_a_task_whose_time_passed_is_ended(rows: TaskTable, asking: bool) -> Non
         rows.ask(ID, an_ask("a secret token"), NOW)
     task = rows.expire(ID, ERROR, NOW + HOUR)
     assert task == rows.find(ID)
-    assert (task.status, task.error, task.status_message) == (Status.FAILED, ERROR, "too late")
+    assert (task.status, task.error, task.status_message) == (
+        Status.FAILED,
+        ERROR,
+        ERROR["message"],
+    )
     assert "secret" not in str(raw_rows())
     assert "private" not in str(raw_rows())
     with pytest.raises(UnknownTask):
