@@ -1,7 +1,7 @@
 """Publish a dataset when somebody has approved: one Python function that may take a month.
 
-It checks the files side by side, has another tool profile them, writes a draft into a catalogue,
-asks, and waits for the day. Whatever ends it before that day takes the draft back.
+It checks the files side by side, writes a draft into a catalogue, has another tool profile the
+files, asks, and waits for the day. Whatever ends it before that day takes the draft back.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ async def publish_dataset(
     task.report(f"checks {len(parts)} files")
     rows = await task.map(count_rows, parts)
 
-    task.report(f"profiles {len(parts)} files")
-    calls = [{"csv": text} for _, text in parts]
-    profiles: list[DatasetProfile] = await task.map(profile_dataset, calls)
-
     counts = {part: count for (part, _), count in zip(parts, rows, strict=True)}
     entry = Dataset(name=name, version=await task.uuid(), rows=counts)
     draft: Dataset = await task.step(add, entry, retry=AGAIN, undo=remove)
+
+    task.report(f"profiles {len(parts)} files")
+    calls = [{"csv": text} for _, text in parts]
+    profiles: list[DatasetProfile] = await task.map(profile_dataset, calls)  # subtasks
 
     empty = sum(column.missing for profile in profiles for column in profile.columns)
     question = f"Publish {name}? It has {sum(rows):,} rows; {empty} cells are empty."
