@@ -72,9 +72,9 @@ async def follow_tree(
     """Poll a task, its subtasks and theirs until the task has ended. Yields the state of each, and
     each of its changes.
 
-    A subtask comes after its parent (`parent_task_id`). The task's own end comes last, after those
-    of its subtasks. Each task is polled at the interval that the server suggests for it, one after
-    the other, and no more when it has ended. No question is answered here.
+    A subtask comes first after its parent (`parent_task_id`). The task's own end comes last, after
+    those of its subtasks. Each task is polled at the interval that the server suggests for it, one
+    after the other, and no more when it has ended. No question is answered here.
 
     Raises MCPError when the server refused a request.
     """
@@ -88,9 +88,10 @@ async def follow_tree(
             task = await get_task(session, each, read_timeout_seconds)
             is_new = each not in seen or not is_same_state(task, seen[each])
             seen[each] = task
-            # A server may err, and name a task twice or in a circle: it is followed once.
-            waits |= {child: 0 for child in task.child_task_ids if child not in seen}
             waits[each] = _interval(task)
+            # A server may err, and name a task twice or in a circle: it is followed once. Subtasks
+            # come before their parent, which may go on when they have ended.
+            waits = {child: 0 for child in task.child_task_ids if child not in seen} | waits
             if each == task_id and task.ended:
                 end, waits = task, dict.fromkeys(waits, 0)  # the others' last states
             elif is_new:

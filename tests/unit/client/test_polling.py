@@ -212,14 +212,14 @@ def test_a_tree_is_followed_from_the_root_to_its_end(session: FakeSession) -> No
         task("working", childTaskIds=[CHILD]),
         child_of(ID, CHILD, task("working"), childTaskIds=[GRANDCHILD]),
         child_of(CHILD, GRANDCHILD, completed("leaf")),
-        {**completed(), "childTaskIds": [CHILD]},
         child_of(ID, CHILD, completed("node"), childTaskIds=[GRANDCHILD]),
+        {**completed(), "childTaskIds": [CHILD]},
     )
     assert found == [
         *((ID, "working"), (CHILD, "working"), (GRANDCHILD, "completed")),
         *((CHILD, "completed"), (ID, "completed")),
     ]
-    assert polled_ids(session) == [ID, CHILD, GRANDCHILD, ID, CHILD]
+    assert polled_ids(session) == [ID, CHILD, GRANDCHILD, CHILD, ID]
 
 
 def test_a_new_subtask_is_polled_at_once_and_each_task_at_its_own_interval(
@@ -236,7 +236,9 @@ def test_a_new_subtask_is_polled_at_once_and_each_task_at_its_own_interval(
 def test_only_changes_are_yielded(session: FakeSession) -> None:
     parent = task("working", childTaskIds=[CHILD])
     child = child_of(ID, CHILD, task("working"))
-    found = followed(session, parent, child, parent, child, parent, child, completed(), child)
+    found = followed(
+        session, parent, child, child, parent, child, parent, child, completed(), child
+    )
     assert found == [(ID, "working"), (CHILD, "working"), (ID, "completed")]
 
 
@@ -257,7 +259,7 @@ def test_a_subtasks_question_is_answered_although_its_parent_does_not_wait(
     ended = [child_of(ID, each, completed()) for each in (CHILD, GRANDCHILD)]
     seen: list[Task] = []
     polls = session.scripted(
-        parent, first, second, parent, first, ended[1], completed("x"), ended[0]
+        parent, first, second, first, ended[1], parent, ended[0], completed("x")
     )
     result = asyncio.run(wait_for_task(polls, ID, seen.append))
     assert text_of(result) == "x"
@@ -281,4 +283,4 @@ def test_a_subtask_that_goes_on_after_its_parents_end_is_not_waited_for(
 ) -> None:
     """A server may not do that, and the client must not hang."""
     parent, child = task("working", childTaskIds=[CHILD]), child_of(ID, CHILD, task("working"))
-    assert followed(session, parent, child, completed(), child)[-1] == (ID, "completed")
+    assert followed(session, parent, child, child, completed(), child)[-1] == (ID, "completed")
