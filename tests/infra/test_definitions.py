@@ -204,7 +204,7 @@ def test_a_definition_calls_only_the_functions_that_it_names(tmp_path: Path) -> 
     flow = _workflow(tmp_path, '{"Resource": "${worker}"}', steps=[_step])
     assert Definition.of(flow).placeholders == {"worker"}
     assert Definition.of(_function()).placeholders == {"worker"}
-    assert Definition.of(_durable()).placeholders == {"worker", "ask"}
+    assert Definition.of(_durable()).placeholders == {"worker", "ask", "subtasks"}
 
 
 # trace context

@@ -79,6 +79,7 @@ USES: dict[str, Grants] = {
     },
     "SubscriptionsApi/Role": {via("dynamodb"): TABLES, via("s3"): SENDING},
     "Ask/Role": {via("dynamodb"): TABLES},
+    "Subtasks/Role": {via("dynamodb"): TABLES, via("s3"): SENDING},
     "Finish/Role": {
         via("dynamodb"): TABLES,
         via("s3"): SENDING,

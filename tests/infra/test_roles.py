@@ -70,6 +70,8 @@ def durable(tool: str) -> Grants:
     }
 
 
+END_ROWS = {"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:UpdateItem"}
+"""A task is ended after its subtasks, which are read at once."""
 ROWS = {"dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
 MAILBOX = {
     "dynamodb:GetItem",
@@ -115,7 +117,8 @@ ROLES: dict[str, Grants] = {
     "Sweep/Role": {
         "<Sweep/Logs.Arn>": WRITE_LOGS,
         "<Tasks/Table.Arn>/index/reconcile": {"dynamodb:Query"},
-        "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
+        "<Tasks/Table.Arn>": END_ROWS,
+        "<Journal/Table.Arn>": {"dynamodb:PutItem"},
         "<Mailboxes/Table.Arn>": {"dynamodb:Query", "dynamodb:PutItem"},
         LIST_CHANGES: PUBLISH,
         f"{PAYLOADS}*": OBJECTS,
@@ -155,18 +158,29 @@ ROLES: dict[str, Grants] = {
     },
     "Ask/Role": {
         "<Ask/Logs.Arn>": WRITE_LOGS,
-        "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
+        "<Tasks/Table.Arn>": END_ROWS,
+        EXECUTIONS: {"states:StopExecution"},
+    },
+    "Subtasks/Role": {
+        "<Subtasks/Logs.Arn>": WRITE_LOGS,
+        "<Tasks/Table.Arn>": ROWS,
+        "<Journal/Table.Arn>": {"dynamodb:PutItem", "dynamodb:Query"},
+        f"{PAYLOADS}*": OBJECTS,
+        BUCKET: LISTED,
+        state_machine(WORKFLOW): {"states:StartExecution", "states:SendTaskSuccess"},
+        state_machine(FUNCTION): {"states:StartExecution", "states:SendTaskSuccess"},
         EXECUTIONS: {"states:StopExecution"},
     },
     "Finish/Role": {
         "<Finish/Logs.Arn>": WRITE_LOGS,
-        "<Tasks/Table.Arn>": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
+        "<Tasks/Table.Arn>": END_ROWS,
+        "<Journal/Table.Arn>": {"dynamodb:PutItem"},
         "<Finish/DeadLetterQueue.Arn>": {"sqs:SendMessage"},
         f"{PAYLOADS}*": OBJECTS,
         BUCKET: LISTED,
-        EXECUTIONS: {"states:DescribeExecution"},
-        state_machine(WORKFLOW): {"states:StartExecution"},
-        state_machine(FUNCTION): {"states:StartExecution"},
+        EXECUTIONS: {"states:DescribeExecution", "states:StopExecution"},
+        state_machine(WORKFLOW): {"states:StartExecution", "states:SendTaskSuccess"},
+        state_machine(FUNCTION): {"states:StartExecution", "states:SendTaskSuccess"},
     },
     "Tools/tally_columns/StateMachineRole": {
         "<Ask/Function.Arn>": {"lambda:InvokeFunction"},
@@ -180,6 +194,7 @@ ROLES: dict[str, Grants] = {
     },
     "Tools/estimate_savings/StateMachineRole": {
         "<Ask/Function.Arn>": {"lambda:InvokeFunction"},
+        "<Subtasks/Function.Arn>": {"lambda:InvokeFunction"},
         "<Tools/estimate_savings/Worker/Function.Arn>": {"lambda:InvokeFunction"},
     },
     "Tools/estimate_savings/Worker/Role": {

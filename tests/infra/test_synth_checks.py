@@ -54,12 +54,21 @@ def test_cfn_lint_reads_the_state_machines(on_aws: Assembly, tmp_path: Path) -> 
     assert "E3601" in _cfn_lint(broken).stdout
 
 
-def test_only_one_cfn_lint_rule_is_ignored(on_aws: Assembly) -> None:
-    """W3005: the CDK writes dependencies out that references imply."""
+def test_only_two_cfn_lint_rules_are_ignored(on_aws: Assembly, tmp_path: Path) -> None:
+    """W3005: the CDK writes dependencies out that references imply. E3601, for function tools only,
+    wants a number where Step Functions takes an expression, and finds nothing else."""
     config = on_aws.template["Metadata"]["cfn-lint"]["config"]
     assert config == {"ignore_checks": ["W3005"]}
-    for resource in on_aws.template["Resources"].values():
-        assert "cfn-lint" not in resource.get("Metadata", {})
+    template = json.loads(on_aws.template_file.read_text())
+    without = {n: r["Metadata"].pop("cfn-lint", None) for n, r in template["Resources"].items()}
+    (name,) = (each for each, config in without.items() if config is not None)
+    assert without[name] == {"config": {"ignore_checks": ["E3601"]}}
+    assert name.startswith("Toolsestimatesavings")
+    strict = tmp_path / "strict.template.json"
+    strict.write_text(json.dumps(template))
+    (found,) = _cfn_lint(strict).stdout.splitlines()
+    assert "E3601" in found
+    assert "is not of type 'number' at 'States/Subtasks/MaxConcurrency'" in found
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_a_deployment_has_no_other_functions(fork: Assembly, no_tasks: Assembly)
         functions = assembly.resources("AWS::Lambda::Function").values()
         return sorted(function["Handler"].split(".")[0] for function in functions)
 
-    without_tools = ["api", "ask", "deliver", "finish", "publish", "sweep"]
+    without_tools = ["api", "ask", "deliver", "finish", "publish", "subtasks", "sweep"]
     assert handlers(fork) == ["api", "ask", "authorize", *without_tools[2:], *["worker"] * 4]
     assert handlers(no_tasks) == without_tools
 

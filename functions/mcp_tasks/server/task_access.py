@@ -63,8 +63,11 @@ class TaskAccess:
     def _scopes(self, task: Task) -> list[str]:
         """What the tool needs today, and what it needed when the task was created: a tool that is
         removed, or needs less, does not open the tasks that it has.
+
+        A subtask is as open as the task that its client has asked for: a task's `childTaskIds` can
+        all be read (SEP-2268, "Getting Subtasks").
         """
-        entry = self.catalogue.tools.get(task.tool)
+        entry = self.catalogue.tools.get(task.parent.root_tool if task.parent else task.tool)
         return [*(entry.scopes if entry else ()), *task.scopes]
 
 

@@ -19,8 +19,8 @@ def crash_everywhere(
     effects: Callable[[], Any] | None = None,
 ) -> int:
     """Run a tool once without a crash, and then once for each moment at which it can be killed:
-    before and after each write of its journal, and of its subtasks'. What is killed before its first
-    durable operation is not run again, so these moments are left out.
+    before and after each write of its journal, and of its subtasks'. What is killed before its
+    first durable operation is not run again, so these moments are left out.
 
     Each run has to end as the first one did. Each step has to run as often as in the first one. The
     step that was killed after its function had run, and before that was written, runs once more:

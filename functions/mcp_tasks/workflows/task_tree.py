@@ -67,6 +67,12 @@ class TaskTree:
         limit = _time_limit()
         return self._after_subtasks(task, write, lambda sub: self._cancel_subtask(sub, now, limit))
 
+    def discard(self, task: Task, now: int) -> None:
+        """Let a task that has ended expire, and its subtasks before it."""
+        for subtask in self.task_table.subtasks.read(task.subtask_ids):
+            self.discard(subtask, now)
+        self.task_table.discard(task.task_id, now)
+
     def stop(self, task: Task) -> None:
         """Stop a task's execution, best effort: the sweeper does so again later."""
         try:

@@ -17,8 +17,8 @@ from mcp_tasks import (
     tool,
     workflow_tool,
 )
-from mcp_tasks.durable.calls import MAX_SUBTASKS
 from mcp_tasks.registry.schema import InvalidArguments
+from mcp_tasks.tasks.subtask import MAX_SUBTASKS
 from mcp_tasks.testing import crash_everywhere, start_task
 
 done: list[str] = []

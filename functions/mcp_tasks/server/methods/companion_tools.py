@@ -18,9 +18,9 @@ from ...audit import audit
 from ...notifications.clock import SYSTEM_CLOCK, Clock
 from ...protocol.errors import ErrorCode, ProtocolError, invalid_params
 from ...registry.catalogue import Catalogue, ToolEntry
-from ...tasks.questions import ACTIONS, Kind, kinds
-from ...tasks.task import Task
+from ...tasks.questions import ACTIONS, Kind, Question, kinds
 from ..call import Call, Complete, InputNeeded, Method, Outcome, TaskCreated
+from .asking_subtasks import AskingSubtasks
 from .call_quota import CallQuota
 from .companion_results import ANSWER, CANCEL, RESULT, cancel_result, open_questions, task_result
 from .poll_rate_limit import PollRateLimit
@@ -90,6 +90,15 @@ NAMES: Final = frozenset(str(definition["name"]) for definition in DEFINITIONS)
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A task whose questions a call has been sent."""
+
+    task_id: str
+    of: str
+    """The task whose result the call waits for: the same one, or one that it is a subtask of."""
+
+
+@dataclass(frozen=True, slots=True)
 class CompanionTools:
     """Serves `tools/call`, around the tools of the catalogue."""
 
@@ -108,10 +117,10 @@ class CompanionTools:
             return self.call_tool_of_catalogue(call)
         if call.params.get("name") in NAMES:
             return self._own(call, str(call.params["name"]), call.params.get("arguments", {}))
-        task_id = self._asked_task(call)
-        if task_id is not None:
-            self.operations.answer(call, task_id, call.input_responses or {})
-            return self.wait(call, task_id)
+        asked = self._asked_task(call)
+        if asked is not None:
+            self.operations.answer(call, asked.task_id, call.input_responses or {})
+            return self.wait(call, asked.of)
         outcome = self.call_tool_of_catalogue(call)
         if isinstance(outcome, TaskCreated) and not call.waits:
             return self.wait(call, outcome.task.task_id)
@@ -143,11 +152,13 @@ class CompanionTools:
         if channel.deadline_ms is not None:
             end = channel.deadline_ms - STREAM_END_MS
         end = min(end, began_at + int(wait_seconds * 1000))
-        revision = 1
+        revision, subtasks = 1, AskingSubtasks(self.operations.task_table)
         with self.call_quota.hold(call):
             while True:
                 task = self.operations.read(call, task_id)
-                questions = open_questions(task)
+                asking = [task, *subtasks.that_ask(task, self.clock.now_ms())]
+                asking = [each for each in asking if open_questions(each)] or [task]
+                questions = open_questions(asking[0])
                 if task.status.terminal or questions or self.clock.now_ms() >= end:
                     break
                 if task.revision > revision and task.status_message is not None:
@@ -156,16 +167,16 @@ class CompanionTools:
                 self.clock.sleep(READ_INTERVAL_SECONDS)
         audit("read", task_id, call.principal)
         if questions and kinds(questions.values()) <= call.client_can:
-            return self._ask(call, task)
-        return Complete(task_result(task, self.result_links, self.clock.now_ms()))
+            return self._ask(call, Asked(asking[0].task_id, task_id), questions)
+        return Complete(task_result(asking[0], self.result_links, self.clock.now_ms()))
 
-    def _ask(self, call: Call, task: Task) -> InputNeeded:
+    def _ask(self, call: Call, asked: Asked, questions: Mapping[str, Question]) -> InputNeeded:
         """The task's questions, as those of a multi round-trip request."""
         now, digest = self.clock.now_ms(), _digest(call)
-        state = self.cipher().seal({"taskId": task.task_id}, digest, now)
-        return InputNeeded(open_questions(task), state)
+        state = self.cipher().seal({"taskId": asked.task_id, "of": asked.of}, digest, now)
+        return InputNeeded(questions, state)
 
-    def _asked_task(self, call: Call) -> str | None:
+    def _asked_task(self, call: Call) -> Asked | None:
         """The task whose questions the request answers; None for a request that is of no task."""
         if call.request_state is None:
             return None
@@ -173,7 +184,8 @@ class CompanionTools:
             state = self.cipher().open(call.request_state, _digest(call), self.clock.now_ms())
         except ProtocolError:
             return None  # the state of a call within its request, or none at all
-        return str(state["taskId"])
+        task_id = str(state["taskId"])
+        return Asked(task_id, str(state.get("of", task_id)))
 
     def _own(self, call: Call, name: str, arguments: Any) -> Outcome:
         """Call a companion tool. What is wrong with its arguments is a result with `isError`."""

@@ -142,7 +142,9 @@ class TasksSep1686:
         task = self._read(call, task_id)
         if not task.status.terminal:
             raise invalid_params("Cannot delete task: it has not ended; cancel its request first")
-        self.operations.task_table.discard(task_id, now_ms())
+        if task.parent is not None:
+            raise invalid_params("Cannot delete task: it is a subtask, and goes with its parent")
+        self.operations.tree.discard(task, now_ms())
         audit("delete", task_id, call.principal)
         return Complete({meta.META_MEMBER: related(client_id)})
 
