@@ -16,6 +16,9 @@ NOTED_IN: Final = [
     f"tests/unit/{name}.py"
     for name in (
         "tasks/test_task_table",
+        "tasks/test_subtask_rows",
+        "durable/test_journal_table",
+        "workflows/test_successor",
         "tasks/test_reconcile_index",
         "tasks/test_quotas",
         "tasks/test_idempotency",

@@ -36,24 +36,34 @@ _noted: set[str] = set()
 
 def make_api_call(client: Any, operation: str, request: dict[str, Any]) -> Any:
     """Make a call, with one condition less if it is the one."""
-    if "ConditionExpression" in request:
-        method = _method()
-        whole = request["ConditionExpression"]
-        kept = []
-        for clause in clauses(whole):
-            name = f"{method}: {clause}"
-            _noted.add(name)
-            kept.append(ALWAYS if name == _without else clause)
-        if ALWAYS in kept:
-            request = {**request, "ConditionExpression": " AND ".join(kept)}
-            _leave_out_unused(request)
-    return _make_api_call(client, operation, request)
+    if "TransactItems" in request:
+        request = {"TransactItems": [_changed_item(each) for each in request["TransactItems"]]}
+    return _make_api_call(client, operation, _changed(request))
+
+
+def _changed_item(item: dict[str, Any]) -> dict[str, Any]:
+    """An item of a transaction."""
+    return {action: _changed(write) for action, write in item.items()}
+
+
+def _changed(request: dict[str, Any]) -> dict[str, Any]:
+    if "ConditionExpression" not in request:
+        return request
+    method, kept = _method(), []
+    for clause in clauses(request["ConditionExpression"]):
+        name = f"{method}: {clause}"
+        _noted.add(name)
+        kept.append(ALWAYS if name == _without else clause)
+    if ALWAYS in kept:
+        request = {**request, "ConditionExpression": " AND ".join(kept)}
+        _leave_out_unused(request)
+    return request
 
 
 def _method() -> str:
     """The method of these packages that makes the call, apart from helpers within its module."""
     found = "?"
-    frame = sys._getframe(2)
+    frame = sys._getframe(3)
     while frame is not None:
         code = frame.f_code
         if any(package in code.co_filename for package in PACKAGES):

@@ -59,12 +59,140 @@ WRITERS: Final = {
     "journal_table": {"write"},
     "row_updates": {
         *("report", "store_tool_error", "ask", "answer", "close_ask", "mark_delivered", "_end"),
-        *("set_undo", "start_successor", "undone"),
+        *("set_undo", "start_successor", "undone", "request_cancel"),
     },
+    "subtask_updates": {"add", "begin", "parent_told"},
+    "subtask_rows": {"add"},
 }
 """Functions that make a conditional write, or say what one writes, by their module."""
 
 CONDITIONS: Final = (
+    Condition(
+        "subtask_rows.add",
+        "#status IN (:working, :input_required)",
+        "the task ends while its subtasks are written; nobody would end them",
+        "tasks/test_subtask_rows.py::test_a_task_that_has_ended_gets_no_subtask[complete]",
+    ),
+    Condition(
+        "subtask_rows.add",
+        "expiresAtMs > :now",
+        "the task expired",
+        "tasks/test_subtask_rows.py::test_an_expired_task_gets_no_subtask",
+    ),
+    Condition(
+        "subtask_rows.add",
+        "attribute_not_exists(cancelRequested)",
+        "its subtasks are being ended; there would be no end of it",
+        "tasks/test_subtask_rows.py::test_a_task_whose_cancel_is_requested_gets_no_subtask",
+    ),
+    Condition(
+        "subtask_rows.add",
+        "attribute_not_exists(childTaskIds)",
+        "another function has written the first subtasks",
+        "tasks/test_subtask_rows.py::test_no_subtask_is_written_without_its_parent_naming_it",
+    ),
+    Condition(
+        "subtask_rows.add",
+        "size(childTaskIds) = :subtasks",
+        "another function has written more subtasks",
+        "tasks/test_subtask_rows.py::test_subtasks_that_were_added_meanwhile_stay",
+    ),
+    Condition(
+        "subtask_rows.add",
+        "lastUpdatedAt <= :at",
+        "the writer before had a clock that is ahead; a task's times must not go back",
+        "tasks/test_subtask_rows.py::test_times_do_not_go_back_when_clocks_differ",
+    ),
+    Condition(
+        "subtask_rows.add",
+        "attribute_not_exists(taskId)",
+        "another function writes the same subtasks, and one of them runs already",
+        "tasks/test_subtask_rows.py::test_subtasks_that_two_functions_write_are_written_once",
+    ),
+    Condition(
+        "subtask_rows.begin",
+        "#status IN (:working, :input_required)",
+        "the subtask is cancelled before its turn; whoever ended it knows no token",
+        "tasks/test_subtask_rows.py::test_a_subtask_that_was_cancelled_before_its_turn_does_not_begin",
+    ),
+    Condition(
+        "subtask_rows.begin",
+        "expiresAtMs > :now",
+        "the subtask expired",
+        "tasks/test_subtask_rows.py::test_an_expired_subtask_does_not_begin",
+    ),
+    Condition(
+        "subtask_rows.parent_told",
+        "#status IN (:completed, :failed, :cancelled)",
+        "the row is gone, or the subtask runs: its end would never be told",
+        "tasks/test_subtask_rows.py::test_a_subtask_that_runs_tells_nobody",
+    ),
+    Condition(
+        "task_table.request_cancel",
+        "#status IN (:working, :input_required)",
+        "an end came first; a terminal task never changes",
+        "tasks/test_subtask_rows.py::test_no_cancel_is_requested_of_a_task_that_has_ended[complete]",
+    ),
+    Condition(
+        "task_table.request_cancel",
+        "expiresAtMs > :now",
+        "the task expired",
+        "tasks/test_subtask_rows.py::test_no_cancel_is_requested_of_an_expired_task",
+    ),
+    Condition(
+        "task_table.request_cancel",
+        "principal = :principal",
+        "another principal's task does not exist",
+        "tasks/test_subtask_rows.py::test_a_cancel_is_requested_by_the_tasks_principal_only",
+    ),
+    Condition(
+        "task_table.complete",
+        "attribute_not_exists(childTaskIds)",
+        "the task has its first subtask since it was read; it would run on alone",
+        "tasks/test_subtask_rows.py::test_a_task_does_not_end_when_it_has_its_first_subtask_since_it_was_read[complete]",
+    ),
+    Condition(
+        "task_table.complete",
+        "size(childTaskIds) = :subtasks",
+        "the task has one more subtask since its subtasks were seen to have ended",
+        "tasks/test_subtask_rows.py::test_a_task_does_not_end_when_it_has_more_subtasks_since_it_was_read[complete]",
+    ),
+    Condition(
+        "task_table.fail",
+        "attribute_not_exists(childTaskIds)",
+        "the task has its first subtask since it was read; it would run on alone",
+        "tasks/test_subtask_rows.py::test_a_task_does_not_end_when_it_has_its_first_subtask_since_it_was_read[fail]",
+    ),
+    Condition(
+        "task_table.fail",
+        "size(childTaskIds) = :subtasks",
+        "the task has one more subtask since its subtasks were seen to have ended",
+        "tasks/test_subtask_rows.py::test_a_task_does_not_end_when_it_has_more_subtasks_since_it_was_read[fail]",
+    ),
+    Condition(
+        "task_table.cancel",
+        "attribute_not_exists(childTaskIds)",
+        "the task has its first subtask since it was read; it would run on alone",
+        "tasks/test_subtask_rows.py::test_a_task_does_not_end_when_it_has_its_first_subtask_since_it_was_read[cancel]",
+    ),
+    Condition(
+        "task_table.cancel",
+        "size(childTaskIds) = :subtasks",
+        "the task has one more subtask since its subtasks were seen to have ended",
+        "tasks/test_subtask_rows.py::test_a_task_does_not_end_when_it_has_more_subtasks_since_it_was_read[cancel]",
+    ),
+    Condition(
+        "task_table.expire",
+        "attribute_not_exists(childTaskIds)",
+        "the task has its first subtask since it was read; it would run on alone",
+        "tasks/test_subtask_rows.py::test_a_task_does_not_end_when_it_has_its_first_subtask_since_it_was_read[expire]",
+    ),
+    Condition(
+        "task_table.expire",
+        "size(childTaskIds) = :subtasks",
+        "the task has one more subtask since its subtasks were seen to have ended",
+        "tasks/test_subtask_rows.py::test_a_task_does_not_end_when_it_has_more_subtasks_since_it_was_read[expire]",
+    ),
     Condition(
         "task_table.set_undo",
         "#status IN (:working, :input_required)",

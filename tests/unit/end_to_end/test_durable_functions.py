@@ -20,7 +20,7 @@ from mcp_tasks.workflows import run_event, tool_run
 from tests.paths import ROOT
 from tests.unit.support.cloud import Cloud
 
-TOOLS: Final = ROOT / "tests" / "integration" / "tools" / "durable.py"
+TOOLS: Final = ROOT / "tests" / "integration" / "tools"
 
 
 @pytest.fixture
@@ -28,7 +28,8 @@ def cloud(no_account: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     """A deployment of the durable tools."""
     tools = tmp_path / "tools"
     tools.mkdir()
-    shutil.copy(TOOLS, tools)
+    for name in ("durable.py", "subtasks.py"):
+        shutil.copy(TOOLS / name, tools)
     with mock_aws(config={"stepfunctions": {"execute_state_machine": True}}):
         yield Cloud(monkeypatch, tmp_path, tools)
 
@@ -129,3 +130,29 @@ def until(reached: Callable[[], bool]) -> None:
     while not reached():
         assert time.monotonic() < end, "nothing happened"
         time.sleep(0.05)
+
+
+def test_a_tree_of_subtasks_goes_through_its_state_machines(cloud: Cloud, ledger: Path) -> None:
+    """Create subtasks, Subtasks, Call tool, and what follows when each has ended."""
+    given = {"ledger": str(ledger), "chapters": [["Aa", "Ab", "Ac"], ["Ba", "B!"], ["Ca"]]}
+    task_id = cloud.start("write_book", given)
+    until(lambda: cloud.row(task_id).status.terminal)
+    task = cloud.get(task_id)
+    assert task["status"] == "completed", (task, cloud.errors)
+    assert task["result"]["structuredContent"] == [6, "B! is too loud", 2]
+    assert len(task["childTaskIds"]) == 3
+    for child in map(cloud.get, task["childTaskIds"]):
+        assert child["parentTaskId"] == task_id
+        assert child["status"] == "completed"
+    assert set(noted(ledger).values()) == {1}
+    assert cloud.row(task["childTaskIds"][0]).reconcile_at is None
+
+
+def test_a_call_returns_and_raises_as_its_tool_does(cloud: Cloud, ledger: Path) -> None:
+    for title, wanted in {
+        "hello": "5 letters",
+        "no?": "failed: The tool failed: ValueError",
+    }.items():
+        task_id = cloud.start("write_letter", {"ledger": str(ledger), "title": title})
+        until(lambda task_id=task_id: cloud.row(task_id).status.terminal)  # type: ignore[misc]
+        assert text(cloud.get(task_id)) == wanted

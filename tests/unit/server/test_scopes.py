@@ -22,6 +22,7 @@ from mcp_tasks.server.http.api_gateway import from_api_gateway
 from mcp_tasks.server.http.endpoint import Endpoint
 from mcp_tasks.server.http.messages import HttpRequest
 from tests.unit.support.aws import Calls
+from tests.unit.support.family import a_subtask
 from tests.unit.support.listening import Streamed, Time
 from tests.unit.support.stack import ENVIRONMENT, REVISION, Answer, Stack, buffered, mirrored
 from tests.wire import LISTEN
@@ -481,3 +482,21 @@ def test_a_name_that_a_caller_chooses_brings_no_other_limits(
     assert [answer.status for answer in answers] == statuses
     owners = {row["principal"]["S"] for row in stack.rows}
     assert owners == set(callers[: statuses.count(200)])
+
+
+def test_a_subtask_is_as_open_as_the_task_that_was_asked_for(server: Guarded) -> None:
+    """Whatever its own tool needs: all `childTaskIds` can be read (SEP-2268)."""
+    task_id = server.call("tasks:use count:up", "count", {"upto": 3}).result["taskId"]
+    table = server.stack.deployment.task_table
+    parent = table.find(task_id)
+    assert parent is not None
+    about = {"created_at": parent.created_at, "ttl_ms": parent.ttl_ms, "scopes": parent.scopes}
+    subtask = a_subtask(0, parent, tool="wait", **about)
+    table.subtasks.add(parent, [subtask], parent.created_at)
+
+    def read(scopes: str) -> Answer:
+        server.stack.way = As({"principal": "i|alice", "scopes": scopes})
+        return server.stack.post("tasks/get", {"taskId": subtask.task_id})
+
+    assert read("tasks:use count:up").result["parentTaskId"] == task_id
+    assert challenged(read("tasks:use wait:long wait:more"), "tasks:use count:up")
