@@ -8,7 +8,8 @@ returns when the task has ended.
         result = await client.call_tool("profile_dataset", {"csv": text})
 
 A task outlives its client. `start_tool` and `wait_for_task` resume it by its id after a crash.
-`TasksExtension.listen` receives changes by a subscription instead of polling.
+`TasksExtension.listen` receives changes by a subscription instead of polling. `follow_tree` polls a
+task and the tasks of the tools that it calls.
 
 Every client must be constructed with a `TasksExtension`: servers refuse the tasks methods to
 clients that do not declare the extension. Titles in quotes in this package are sections of the
@@ -29,7 +30,14 @@ from .models import (
     TaskStatus,
     WorkingTask,
 )
-from .polling import DEFAULT_POLL_INTERVAL_MS, MIN_POLL_INTERVAL_MS, Answer, OnUpdate, wait_for_task
+from .polling import (
+    DEFAULT_POLL_INTERVAL_MS,
+    MIN_POLL_INTERVAL_MS,
+    Answer,
+    OnUpdate,
+    follow_tree,
+    wait_for_task,
+)
 from .requests import (
     CancelTaskRequest,
     GetTaskRequest,
@@ -73,6 +81,7 @@ __all__ = [
     "UpdateTaskRequest",
     "WorkingTask",
     "cancel_task",
+    "follow_tree",
     "get_task",
     "start_tool",
     "update_task",

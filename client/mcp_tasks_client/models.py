@@ -25,6 +25,15 @@ class Task(Result):
     """How long the server keeps the task after its creation; None means without a limit."""
     poll_interval_ms: int | None = None
     """How long the server asks clients to wait between two polls."""
+    parent_task_id: str | None = None
+    """The task that this one is a subtask of (SEP-2268, "Subtasks")."""
+    child_task_ids: list[str] = []
+    """The task's subtasks, in their order. Only their tasks say how they are."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the task never changes again."""
+        return self.status in ("completed", "failed", "cancelled")
 
 
 class CreateTaskResult(Task):

@@ -4,8 +4,9 @@
 official `mcp` SDK and `mcp_tasks_client`, as any client of the server can.
 
 - `runner.py` runs the checks one after the other and reports how each of them ended.
-- `checks.py` lists the checks. Their code is in `request_checks.py`, `task_checks.py` and
-  `crash_check.py`; the docstring of a check is the text that is printed above it.
+- `checks.py` lists the checks. Their code is in `request_checks.py`, `task_checks.py`,
+  `subtask_checks.py` and `crash_check.py`; the docstring of a check is the text that is printed
+  above it.
 - `expectations.py` and `profile.py` compare what came back with what is expected.
 - `screen.py`, `task_line.py` and `questions.py` are what the person at the terminal sees.
 """

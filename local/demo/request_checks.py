@@ -19,6 +19,7 @@ OLDER_REVISION: Final = "2025-11-25"
 HOW_TOOLS_RUN: Final = {
     "greet": "within the request",
     "profile_dataset": "as a task: a state machine of its own",
+    "publish_dataset": "as a task: a durable function",
     "simulate_savings": "as a task: a Python function",
 }
 """How each sample tool runs. `tools/list` does not say it; the checks below show it."""

@@ -17,7 +17,12 @@ from .questions import Content
 from .screen import Outcome, Screen
 from .task_line import TaskLine
 
-ANSWERS: Final[Content] = {"show_values": True, "title": "US airports", "share_of_stocks": 0.7}
+ANSWERS: Final[Content] = {
+    "show_values": True,
+    "title": "US airports",
+    "share_of_stocks": 0.7,
+    "publish": True,
+}
 """The demo's own answers, by the name of the field, for when the person is not asked."""
 
 CHECK_SECONDS: Final = 90

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from tests.paths import FUNCTIONS
-from tests.unit.support.aws import Calls
+from tests.unit.support.aws import Calls, create_journal
 from tests.unit.support.function_events import Invoke, environment, running_task, write_bundle
 
 EVENTS: Final = Path(__file__).with_name("events")
@@ -49,6 +49,16 @@ def test_a_worker_event_runs_a_step(invoke: Invoke) -> None:
     running_task("profile_dataset")
     chunks = invoke("worker", "worker-step", TOOL="profile_dataset")
     assert [chunk["columns"] for chunk in chunks] == [["colour", "n"]]
+
+
+def test_worker_events_run_a_durable_function_up_to_its_map_and_then_one_of_the_maps_lanes(
+    invoke: Invoke,
+) -> None:
+    running_task("publish_dataset")
+    durable = {"TOOL": "publish_dataset", "JOURNAL_TABLE": create_journal()}
+    output = invoke("worker", "worker-durable-run", **durable)
+    assert output["map"] == {"id": "000001", "lanes": [0, 1]}
+    assert invoke("worker", "worker-durable-lane", **durable) == {"lane": "ended"}
 
 
 def test_every_event_is_tested() -> None:

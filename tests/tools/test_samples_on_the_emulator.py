@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import secrets
 import statistics
 import subprocess
 import sys
 from pathlib import Path
 
+from local.demo.subtask_checks import airports_in_two_files
 from local.deployment import LocalStack
+from tests.integration.support.aws import client_of
 from tests.integration.support.client import Client, accept
 from tests.paths import ROOT
 
@@ -53,3 +56,28 @@ def test_a_real_file_is_profiled(tools_stack: LocalStack) -> None:
         "value": "AK",
         "count": sum(row["state"] == "AK" for row in rows),
     }
+
+
+def test_a_dataset_that_the_user_does_not_approve_leaves_nothing(tools_stack: LocalStack) -> None:
+    """In Parameter Store itself, which the demo sees through a resource."""
+    client, name = Client(tools_stack.url), f"airports-{secrets.token_hex(3)}"
+    files = airports_in_two_files(AIRPORTS.read_text(encoding="utf-8"))
+    task_id = client.start("publish_dataset", name=name, files=files)
+    working = client.until(task_id, lambda task: len(task.get("childTaskIds", ())) == 2)
+    for child in working["childTaskIds"]:
+        key = client.until_asked(child, "publish")["publish"]
+        client.update(child, {key: accept(show_values=False)})
+    key = client.until_asked(task_id, "answer")["answer"]
+    assert parameters(tools_stack, name) == 1
+    client.update(task_id, {key: {"action": "decline"}})
+
+    task = client.end(task_id)
+    assert task["result"]["isError"] is True
+    assert [client.get(child)["status"] for child in task["childTaskIds"]] == ["completed"] * 2
+    assert parameters(tools_stack, name) == 0
+
+
+def parameters(stack: LocalStack, name: str) -> int:
+    """How many entries of that name the catalogue has."""
+    ssm = client_of(stack.emulator)("ssm")
+    return len(ssm.get_parameters(Names=[f"/datasets/{name}"])["Parameters"])

@@ -49,6 +49,16 @@ class NumberedOperations:
         """Whether the function of a step runs."""
         return current_token.get() is not None
 
+    @property
+    def repeats(self) -> bool:
+        """Whether an earlier run has come further: what the tool reports here, it has reported."""
+        if self.in_step:
+            return False
+        last = self.run.journal.last_operation
+        return self.run.mode is not Mode.FORWARD or (
+            last is not None and int(last.id) > self._count
+        )
+
     def _next(self, kind: Kind, name: str, key: str | None = None, *arguments: Any) -> Slot:
         """The operation that the tool comes to. Raises NonDeterminism when another one was here."""
         check_name(key)

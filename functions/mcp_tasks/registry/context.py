@@ -73,9 +73,11 @@ class Context:
 
         In a task, the message becomes the `statusMessage`, at the cost of one write. When the task
         is terminal, this call ends the function by raising TaskCancelled. Within a request, the
-        message becomes a progress notification, if the client asked for them.
+        message becomes a progress notification, if the client asked for them. What a tool reports
+        again in a later run, before an operation that is done, is left out.
         """
-        self.on_report(message, progress)
+        if self.operations is None or not self.operations.repeats:
+            self.on_report(message, progress)
 
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
         """Send the client a log message, if it asked for messages of this level.
@@ -91,7 +93,8 @@ class Context:
 
         `uri` is the resource's, or one that its template matches.
         """
-        self.on_resource_changed(uri)
+        if self.operations is None or not self.operations.repeats:
+            self.on_resource_changed(uri)
 
     def secret(self, name: str) -> str:
         """The value of a secret that the tool declares: `@tool(secrets={"API_KEY": "..."})`.

@@ -15,7 +15,7 @@ def crash_everywhere(
     arguments: Mapping[str, Any] | None = None,
     *,
     answers: Answers | None = None,
-    steps: Mapping[Callable[..., Any], Callable[..., Any]] | None = None,
+    steps: Mapping[Any, Callable[..., Any]] | None = None,
     effects: Callable[[], Any] | None = None,
 ) -> int:
     """Run a tool once without a crash, and then once for each moment at which it can be killed:

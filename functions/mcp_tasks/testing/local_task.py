@@ -58,6 +58,8 @@ class LocalTask:
     """The steps that could not be undone."""
     executed: list[str] = field(default_factory=list)
     """The names of the functions of steps, in the order in which they ran, also in subtasks."""
+    reports: list[str] = field(default_factory=list)
+    """What the tool has reported, in order."""
     subtasks: list[LocalTask] = field(default_factory=list)
     """The tasks of the tools that the tool has called, but for those that `steps` replaces."""
     runs: int = 0
@@ -204,7 +206,12 @@ class LocalTask:
         return passed_on
 
     def _output(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        context = TaskContext(task_id=self.task_id, answers=self.answers, secrets=self.secrets)
+        context = TaskContext(
+            task_id=self.task_id,
+            answers=self.answers,
+            secrets=self.secrets,
+            on_report=lambda message, _: self.reports.append(message),
+        )
         run = Run(
             self.journal(),
             self.clock,

@@ -87,6 +87,8 @@ class ToolRun:
         try:
             if event.get("crash") and (too_many_crashes(event) or not self._journal.read()):
                 return crashed(event)
+            if self.journal_begun:
+                self._journal.read()  # what it has is not done again, nor reported
             output = self._next(arguments, self._context(task))
         except JournalUnavailable as unavailable:
             logger.error("The journal could not be read or written", error=str(unavailable))
@@ -138,8 +140,6 @@ class ToolRun:
             raise self.operations.run.suspension  # the tool has caught it
         if self._mode is not Mode.FORWARD:
             raise ReplayEnded
-        if self.journal_begun:
-            self._journal.read()  # though the tool has come to no operation this time
         self.operations.check_end()
         return {"result": result}
 

@@ -15,6 +15,7 @@ from mcp_tasks_client import (
     Task,
     TaskCancelled,
     TaskFailed,
+    follow_tree,
     wait_for_task,
 )
 from tests.unit.client.scripted import (
@@ -176,3 +177,110 @@ def test_every_request_of_a_wait_has_the_callers_timeout(session: FakeSession) -
     polls = session.scripted(asking("a"), completed())
     asyncio.run(wait_for_task(polls, ID, read_timeout_seconds=7))
     assert session.timeouts == [7, 7, 7]
+
+
+# ---- Subtasks (SEP-2268) -------------------------------------------------------------------------
+
+CHILD = "c1-11111111111111111111111111111111"
+GRANDCHILD = "c1-22222222222222222222222222222222"
+
+
+def child_of(parent: str, task_id: str, state: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """A subtask in the state of another task."""
+    return {**state, "taskId": task_id, "parentTaskId": parent, **fields}
+
+
+def followed(session: FakeSession, *polls: dict[str, Any]) -> list[tuple[str, str]]:
+    """The id and status of each state that `follow_tree` yields."""
+
+    async def follow() -> list[tuple[str, str]]:
+        polled = session.scripted(*polls)
+        return [(task.task_id, task.status) async for task in follow_tree(polled, ID)]
+
+    return asyncio.run(follow())
+
+
+def polled_ids(session: FakeSession) -> list[str]:
+    return [request.params.task_id for request in session.requests if request.params]
+
+
+def test_a_tree_is_followed_from_the_root_to_its_end(session: FakeSession) -> None:
+    """ "Requestors SHOULD process any subtask that [they encounter] in childTaskIds recursively",
+    and results are in the order of the children, then the parent."""
+    found = followed(
+        session,
+        task("working", childTaskIds=[CHILD]),
+        child_of(ID, CHILD, task("working"), childTaskIds=[GRANDCHILD]),
+        child_of(CHILD, GRANDCHILD, completed("leaf")),
+        child_of(ID, CHILD, completed("node"), childTaskIds=[GRANDCHILD]),
+        {**completed(), "childTaskIds": [CHILD]},
+    )
+    assert found == [
+        *((ID, "working"), (CHILD, "working"), (GRANDCHILD, "completed")),
+        *((CHILD, "completed"), (ID, "completed")),
+    ]
+    assert polled_ids(session) == [ID, CHILD, GRANDCHILD, CHILD, ID]
+
+
+def test_a_new_subtask_is_polled_at_once_and_each_task_at_its_own_interval(
+    session: FakeSession,
+) -> None:
+    parent = task("working", childTaskIds=[CHILD], pollIntervalMs=1000)
+    child = child_of(ID, CHILD, task("working", pollIntervalMs=600))
+    followed(session, parent, child, child, {**completed(), "childTaskIds": [CHILD]}, child)
+    assert polled_ids(session) == [ID, CHILD, CHILD, ID, CHILD]
+    sleeps = [each for each in session.log if isinstance(each, float)]
+    assert sleeps == pytest.approx([0.6, 0.4])
+
+
+def test_only_changes_are_yielded(session: FakeSession) -> None:
+    parent = task("working", childTaskIds=[CHILD])
+    child = child_of(ID, CHILD, task("working"))
+    found = followed(
+        session, parent, child, child, parent, child, parent, child, completed(), child
+    )
+    assert found == [(ID, "working"), (CHILD, "working"), (ID, "completed")]
+
+
+def test_a_circle_is_followed_once(session: FakeSession) -> None:
+    """SEP-2268, "Security Implications": the requestor has to notice cycles."""
+    circle = child_of(ID, CHILD, completed(), childTaskIds=[ID, CHILD])
+    found = followed(session, task("working", childTaskIds=[CHILD, ID, CHILD]), circle, completed())
+    assert found == [(ID, "working"), (CHILD, "completed"), (ID, "completed")]
+
+
+def test_a_subtasks_question_is_answered_although_its_parent_does_not_wait(
+    session: FakeSession,
+) -> None:
+    """SEP-2268, "Input Required Status"; without an answer the parent would never end."""
+    parent = task("working", childTaskIds=[CHILD, GRANDCHILD])
+    first = child_of(ID, CHILD, asking("a"))
+    second = child_of(ID, GRANDCHILD, asking("a"))
+    ended = [child_of(ID, each, completed()) for each in (CHILD, GRANDCHILD)]
+    seen: list[Task] = []
+    polls = session.scripted(
+        parent, first, second, first, ended[1], parent, ended[0], completed("x")
+    )
+    result = asyncio.run(wait_for_task(polls, ID, seen.append))
+    assert text_of(result) == "x"
+    updates = [request.params for request in session.requests if request.method == "tasks/update"]
+    # Two tasks may ask under the same key.
+    assert [params.task_id for params in updates if params] == [CHILD, GRANDCHILD]
+    assert [task.parent_task_id for task in seen] == [None, ID, ID, ID, ID, None]
+
+
+@pytest.mark.parametrize("end", [FAILED, task("cancelled")])
+def test_how_a_subtask_ends_is_its_parents_matter(
+    session: FakeSession, end: dict[str, Any]
+) -> None:
+    parent = task("working", childTaskIds=[CHILD])
+    polls = session.scripted(parent, child_of(ID, CHILD, end), completed("all the same"))
+    assert text_of(asyncio.run(wait_for_task(polls, ID))) == "all the same"
+
+
+def test_a_subtask_that_goes_on_after_its_parents_end_is_not_waited_for(
+    session: FakeSession,
+) -> None:
+    """A server may not do that, and the client must not hang."""
+    parent, child = task("working", childTaskIds=[CHILD]), child_of(ID, CHILD, task("working"))
+    assert followed(session, parent, child, child, completed(), child)[-1] == (ID, "completed")
