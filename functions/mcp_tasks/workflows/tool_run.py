@@ -82,7 +82,9 @@ class ToolRun:
                 return crashed(event)
             output = self._next(arguments, self._context(task))
         except JournalUnavailable as unavailable:
-            logger.error("The journal could not be read or written", error=str(unavailable))
+            logger.error(
+                "The journal, or the row, could not be read or written", error=str(unavailable)
+            )
             with state_retried_if_transient():
                 raise unavailable.error from None
         if "result" in output or "fail" in output or "lane" in output:
