@@ -34,6 +34,8 @@ What state machines see of functions:
 
 - MiniStack gives all exceptions of functions one error name. On AWS, Retry and Catch match the name
   of the exception's class.
+- MiniStack gives a function whose process was killed the same one. On AWS, that is
+  Runtime.ExitError, and nobody knows what the function had done.
 - MiniStack gives a call that finds no free instance no error name of its own. On AWS, Retry knows
   it as Lambda.TooManyRequestsException.
 - MiniStack ignores that a function has failed which a state calls with a task token: the state
@@ -42,18 +44,14 @@ What state machines see of functions:
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 import sys
-import tempfile
 import time
 import zipfile
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from pathlib import Path
-from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
@@ -63,6 +61,7 @@ from ministack.services import stepfunctions  # type: ignore[import-not-found]
 
 from . import emulator_access
 from .emulator import Keys
+from .unpacked_code import Code
 
 _call_lambda = stepfunctions._call_lambda
 _execute_task = stepfunctions._execute_task
@@ -95,6 +94,10 @@ _raised: ContextVar[list[str] | None] = ContextVar("_raised", default=None)
 """The class names of the exceptions that the function of the current state has raised."""
 THROTTLED = "Lambda.TooManyRequestsException"
 """The error of a call that found as many instances running as the function may have."""
+EXIT_ERROR = "Runtime.ExitError"
+"""The error of a function whose process has ended."""
+KILLED = ("Worker process died", "Worker process exited immediately", "[Errno 32] Broken pipe")
+"""What MiniStack says of it: during a call, at its start, and before it took the call."""
 _state_machines: dict[str, str] = {}
 """The ARN of each task token's state machine. Used tokens stay in it."""
 
@@ -245,7 +248,7 @@ def invoke(worker: Any, *request: Any, **options: Any) -> Any:
     finally:
         _spared.reset(token)
     raised = _raised.get()
-    if raised is not None and (name := exception_name(response.get("trace", ""))):
+    if raised is not None and (name := error_name(response)):
         raised.append(name)
     for process in processes:
         if process.poll() is None and not response["error"].startswith("Task timed out"):
@@ -256,29 +259,12 @@ def invoke(worker: Any, *request: Any, **options: Any) -> Any:
     return response
 
 
-class Code(zipfile.ZipFile):
-    """A function's code, unpacked once: all its processes read the same folder."""
-
-    _unpacking = Lock()
-
-    def extractall(self, path: Any = None, members: Any = None, pwd: Any = None) -> None:
-        """Replace `path`, an empty folder, by a link to the unpacked code."""
-        archive = Path(str(self.filename))
-        digest = hashlib.sha256(archive.read_bytes()).hexdigest()
-        folder = Path(tempfile.gettempdir()) / f"code-{digest}"
-        with self._unpacking:
-            if not folder.exists():
-                unfinished = folder.with_suffix(".unfinished")
-                super().extractall(unfinished, members, pwd)
-                unfinished.rename(folder)
-        Path(path).rmdir()
-        Path(path).symlink_to(folder)
-        archive.unlink()
-
-
-def exception_name(trace: str) -> str | None:
-    """The class name of the exception at the end of a traceback."""
-    names = re.findall(r"^([A-Za-z_][\w.]*)(?::|$)", trace, re.MULTILINE)
+def error_name(response: Mapping[str, Any]) -> str | None:
+    """The error name of what a function's process answered; None to leave it to MiniStack."""
+    if response["status"] == "error" and str(response["error"]).startswith(KILLED):
+        return EXIT_ERROR
+    # The class name of the exception at the end of the traceback.
+    names = re.findall(r"^([A-Za-z_][\w.]*)(?::|$)", response.get("trace", ""), re.MULTILINE)
     return names[-1].rpartition(".")[2] if names else None
 
 

@@ -14,9 +14,9 @@ from tests.campaigns.chaos.run import campaign
 from tests.integration.support.aws import functions, listed, variables
 from tests.integration.support.stacks import Stacks
 
-TASKS = 20
-EXPIRING = frozenset({"outlive", "unheard"})
-"""Tools whose tasks take minutes to expire."""
+TASKS = 22
+EXPIRING = frozenset({"outlive", "unheard", "lapses"})
+"""Kinds whose tasks take minutes to expire."""
 
 
 @pytest.fixture(scope="module")

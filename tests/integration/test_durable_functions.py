@@ -72,8 +72,11 @@ def test_a_map_runs_each_item_once_and_keeps_their_order(client: Client, ledger:
     assert set(noted(ledger).values()) == {1}
 
 
-def test_a_killed_step_runs_again_and_no_other(client: Client, ledger: Path) -> None:
-    task_id = client.start("survive", ledger=str(ledger))
+@pytest.mark.parametrize("by_signal", [False, True], ids=["its time limit", "a signal"])
+def test_a_killed_step_runs_again_and_no_other(
+    client: Client, ledger: Path, by_signal: bool
+) -> None:
+    task_id = client.start("survive", ledger=str(ledger), by_signal=by_signal)
     task = client.end(task_id)
     assert task["status"] == "completed", task
     assert task["result"]["content"] == [{"type": "text", "text": "alive"}], task["result"]

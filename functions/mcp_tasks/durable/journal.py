@@ -31,7 +31,8 @@ ANSWER: Final = "answer#"
 
 
 class JournalUnavailable(BaseException):
-    """Ends a run: the journal could not be read or written. `error` is what AWS, or S3, said.
+    """Ends a run: the journal could not be read or written, or the task's row, which says whether
+    anything is to be undone. `error` is what AWS, or S3, said.
 
     It is no Exception, so a tool's own `except Exception` does not take it for a step's failure.
     """

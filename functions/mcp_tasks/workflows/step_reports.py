@@ -8,6 +8,7 @@ from typing import Final
 from aws_lambda_powertools import Logger
 
 from ..aws.errors import error_code, is_transient
+from ..durable.journal import JournalUnavailable
 from ..registry.context import TaskCancelled
 from ..tasks.errors import TaskEnded, UnknownTask
 from ..tasks.task_table import TaskTable
@@ -43,10 +44,21 @@ def status_reporter(
 def cancellation_check(
     task_table: TaskTable, task_id: str, clock: Callable[[], int]
 ) -> Callable[[], None]:
-    """A function that raises TaskCancelled when the task has ended."""
+    """A function that raises TaskCancelled when the task has ended.
+
+    When that cannot be read for a moment, the tool goes on: it asks again a second later, and
+    `undo_notice` before each step that is to be undone. Other errors end the run, not the tool.
+    """
 
     def check() -> None:
-        if not task_table.is_running(task_id, clock()):
+        try:
+            running = task_table.is_running(task_id, clock())
+        except Exception as error:
+            if not is_transient(error):
+                raise JournalUnavailable(error) from None
+            logger.warning("A task's status was not read", error=error_code(error))
+            return
+        if not running:
             raise TaskCancelled
 
     return check
@@ -57,7 +69,8 @@ def undo_notice(
 ) -> Callable[[bool], None]:
     """A function that notes on the task's row whether anything is to be undone.
 
-    It raises TaskCancelled when the task has ended.
+    It raises TaskCancelled when the task has ended. When the row cannot be written, it ends the
+    run, which is repeated: the tool would take an Exception for the failure of its step.
     """
 
     def note(undo: bool) -> None:
@@ -65,6 +78,8 @@ def undo_notice(
             task_table.set_undo(task_id, undo, clock())
         except (TaskEnded, UnknownTask):
             raise TaskCancelled from None
+        except Exception as error:
+            raise JournalUnavailable(error) from None
 
     return note
 

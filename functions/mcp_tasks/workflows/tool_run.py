@@ -91,7 +91,9 @@ class ToolRun:
                 self._journal.read()  # what it has is not done again, nor reported
             output = self._next(arguments, self._context(task))
         except JournalUnavailable as unavailable:
-            logger.error("The journal could not be read or written", error=str(unavailable))
+            logger.error(
+                "The journal, or the row, could not be read or written", error=str(unavailable)
+            )
             with state_retried_if_transient():
                 raise unavailable.error from None
         if "result" in output or "fail" in output or "lane" in output:

@@ -25,6 +25,9 @@ from tests.integration.support.aws import client_of
 from tests.limits import RAISED
 
 NAME: Final = "chaos"
+FEW_WORKERS: Final = {"max_workers": "5"}
+"""Of each tool: each process that is killed has a successor, whose start takes a second of a core.
+A state whose call finds none free is retried."""
 
 
 def tell(outcome: Outcome) -> None:
@@ -63,7 +66,7 @@ def main() -> int:
     shutil.rmtree(folder, ignore_errors=True)
     running = emulators.start(NAME)
     try:
-        stack = deploy(running, TOOLS, f"mcp-{NAME}", RAISED)
+        stack = deploy(running, TOOLS, f"mcp-{NAME}", {**RAISED, **FEW_WORKERS})
         say(f"seed {options.seed}")
         outcome = campaign(
             stack,

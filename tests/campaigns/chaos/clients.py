@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from itertools import count
@@ -19,6 +20,7 @@ from typing import Any, Final, Literal
 
 from tests import wire
 from tests.campaigns.chaos.calls import Call
+from tests.campaigns.chaos.tools._ledger import HOLDING
 from tests.integration.support.client import Client, HttpResponse, accept
 
 OVER: Final = frozenset({"completed", "failed", "cancelled"})
@@ -30,6 +32,8 @@ PATIENCE: Final = 100.0
 """Seconds after which a client gives up a request that is never answered."""
 GRACE: Final = 2.0
 """Seconds that an answer may be on its way."""
+HOLD: Final = 40.0
+"""Seconds that a client waits for its task to hold, which is then to be cancelled."""
 UNKNOWN: Final = "Task not found"
 NO_TASK: Final = ("The task could not be ", "You have ", "You create ", "Too many calls ")
 """How the server says that there is no task, and will be none."""
@@ -61,6 +65,8 @@ class Life:
     """What may have been taken as an answer, by question."""
     accepted: int = 0
     """Asks that were answered."""
+    holds: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the task was seen to hold, to ask, or to be over."""
     last: dict[str, Any] | None = None
     """The task in its final state."""
     over_at: float | None = None
@@ -157,7 +163,7 @@ class Honest:
     async def _create(self, life: Life) -> None:
         call = life.call
         headers = {} if call.key is None else {"Idempotency-Key": call.key}
-        params = {"name": call.tool, "arguments": dict(call.arguments)}
+        params = {"name": call.kind.tool, "arguments": dict(call.arguments)}
         answer = await self._ask("tools/call", params, headers, life)
         result = answer.get("result", {})
         if result.get("resultType") != "task":
@@ -165,6 +171,10 @@ class Honest:
         life.task_ids.add(result["taskId"])
 
     async def _cancel(self, life: Life) -> None:
+        if life.call.held:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(HOLD):
+                    await life.holds.wait()
         await asyncio.sleep(life.call.cancelled_after or 0)
         try:
             answer = await self._ask("tasks/cancel", {"taskId": life.task_id})
@@ -177,8 +187,14 @@ class Honest:
     async def _watch(self, life: Life) -> None:
         if life.call.listened:
             await self._listen(life)
+        try:
+            await self._poll(life)
+        finally:
+            life.holds.set()
+
+    async def _poll(self, life: Life) -> None:
         answered: set[str] = set()
-        ttl = float("inf") if life.call.ttl_ms is None else life.call.ttl_ms / 1000
+        ttl = float("inf") if life.call.kind.ttl_ms is None else life.call.kind.ttl_ms / 1000
         while True:
             asked_at = time.time()
             try:
@@ -195,6 +211,8 @@ class Honest:
             if task["status"] in OVER:
                 life.last, life.over_at = task, time.time()
                 return
+            if task.get("statusMessage") == HOLDING or task["status"] == "input_required":
+                life.holds.set()
             asked = set(task.get("inputRequests", ())) - answered
             if asked and life.call.answering != "never":
                 if await self._answer(life, asked):

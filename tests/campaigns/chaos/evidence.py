@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from local.deployment import LocalStack
-from tests.campaigns.chaos.tools._ledger import EFFECTS, RUNS
+from mcp_tasks.durable.journal_table import record_of
+from mcp_tasks.durable.record import Record
+from mcp_tasks.workflows.execution_names import task_of_execution
+from tests.campaigns.chaos.tools._ledger import DURABLE, EFFECTS, RUNS
 from tests.integration.support.aws import executions, listed, log_groups, log_lines, rows
 
 A_MINUTE_MS: Final = 61_000
@@ -22,22 +25,49 @@ SECRET: Final = frozenset({"token"})
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """An execution; its name is its task's id."""
+    """An execution; its name begins with its task's id."""
 
     arn: str
     name: str
     status: str
 
+    @property
+    def task_id(self) -> str:
+        """Of the task that it runs, goes on with, or undoes."""
+        return task_of_execution(self.name)[0]
+
+    @property
+    def part(self) -> str:
+        """Nothing for a task's first execution, `2` for its successor, `undo` for what undoes."""
+        return task_of_execution(self.name)[1]
+
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A line of the ledger."""
+    """A line of the ledger, of a tool without durable operations."""
 
     task_id: str
     mark: int
     step: str
     item: str
     value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class DurablyNoted:
+    """A line of the ledger, of a tool with durable operations."""
+
+    task_id: str
+    mark: int
+    what: str
+    """`did` or `undid`, in a step; `tried`, in one that may fail; `sleeps`, `woke`, `looked`."""
+    key: str
+    value: Any
+    token: str
+    """Of the step."""
+    began: float
+    """When the run began in which it happened: seconds since the epoch."""
+    at: float
 
 
 class Ledger:
@@ -58,12 +88,22 @@ class Ledger:
         files = [file for file in (self.folder / EFFECTS).iterdir() if file.name[0] != "."]
         return [Noted(*json.loads(file.read_text())) for file in files]
 
+    def durable(self) -> dict[str, list[DurablyNoted]]:
+        """What the durable tools noted, by task, in its order."""
+        files = self.folder.glob(f"{DURABLE} *")
+        lines = {file.name.partition(" ")[2]: file.read_text().splitlines() for file in files}
+        return {
+            task_id: [DurablyNoted(*json.loads(line)) for line in of_task]
+            for task_id, of_task in lines.items()
+        }
+
 
 class Evidence:
     """Rows and executions of a stack."""
 
     def __init__(self, stack: LocalStack, aws: Any) -> None:
         self._table = stack.outputs["TasksTable"]
+        self._journals = stack.outputs["JournalTable"]
         self._stack = stack
         self._dynamodb, self._stepfunctions = aws("dynamodb"), aws("stepfunctions")
         self._logs = aws("logs")
@@ -101,11 +141,27 @@ class Evidence:
             )
 
     def executions(self) -> dict[str, list[Execution]]:
-        """All executions, by task."""
+        """All executions, by task: each has a first one, and may have successors, and one that
+        undoes what it did.
+        """
         found = defaultdict(list)
         for each in executions(self._stack, self._stepfunctions):
             execution = Execution(each["executionArn"], each["name"], each["status"])
-            found[execution.name].append(execution)
+            found[execution.task_id].append(execution)
+        return dict(found)
+
+    def journals(self) -> dict[str, dict[str, tuple[Record, tuple[str, str]]]]:
+        """The records of each task's journal, by their places; and their keys in the table.
+
+        A place is what a step's token is made of: `000003`, or `000004#07#000123` for an item.
+        """
+        found: dict[str, dict[str, tuple[Record, tuple[str, str]]]] = defaultdict(dict)
+        about = {"TableName": self._journals, "ConsistentRead": True}
+        for item in listed(self._dynamodb, "scan", "Items", **about):
+            record, partition = record_of(item), item["pk"]["S"]
+            _, task_id, *within = partition.split("#")
+            place = "#".join([*within, record.id])
+            found[task_id][place] = (record, (partition, record.id))
         return dict(found)
 
     def mark(self, execution: Execution) -> int | None:
@@ -115,8 +171,11 @@ class Evidence:
         mark: int | None = given.get("arguments", given).get("mark")
         return mark
 
-    def answered(self, execution: Execution) -> int:
-        """How often a state of an execution got what it waited for by a token."""
+    def answered(self, executions: Sequence[Execution]) -> int:
+        """How often a state of these executions got what it waited for by a token."""
+        return sum(map(self._answered, executions))
+
+    def _answered(self, execution: Execution) -> int:
         about = {"executionArn": execution.arn}
         ends = (
             event.get("taskSucceededEventDetails", {}).get("resource", "")
@@ -146,7 +205,7 @@ class Evidence:
         """A task's row and the end of its execution's history, to be read by whoever looks."""
         lines = [f"row: {_shown(self.rows().get(task_id))}"]
         for execution in self.executions().get(task_id, []):
-            lines.append(f"execution: {execution.status}")
+            lines.append(f"execution {execution.part}: {execution.status}")
             history = self._stepfunctions.get_execution_history(
                 executionArn=execution.arn, reverseOrder=True, maxResults=12
             )
@@ -154,6 +213,8 @@ class Evidence:
                 details = {k: v for k, v in event.items() if k.endswith("Details")}
                 at = event["timestamp"].timestamp()
                 lines.append(f"  {at:.2f} {event['type']} {str(details)[:160]}")
+        for place, (record, _) in sorted(self.journals().get(task_id, {}).items()):
+            lines.append(f"  {place}: {record}"[:300])
         return "\n".join(lines)
 
 

@@ -38,7 +38,7 @@ class Handshake(SessionClient):
             return {"action": "accept", "content": {"text": text}}
 
         life.sent_at = time.time()
-        called = self.call(life.call.tool, life.call.arguments, answer)
+        called = self.call(life.call.kind.tool, life.call.arguments, answer)
         life.over_at = time.time()
         if "result" in called.response:
             life.last = {"status": "completed", "result": called.response["result"]}

@@ -18,10 +18,13 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
 
 from local.http_server import Body, Server, shut_down
+from mcp_tasks.durable.record import State
 from tests.campaigns.chaos.faults import Faults, Kind
 
 HANG: Final = 6.0
 """Seconds after which whoever waits for an answer has given up (botocore's `read_timeout` is 5)."""
+ENDED: Final = frozenset({State.DONE.value, State.FAILED.value})
+"""What a journal's record says of an operation that has ended."""
 BUDGET: Final = 40.0
 """Seconds that the emulator may take for an answer."""
 KEPT: Final = 200_000
@@ -83,6 +86,9 @@ class Proxy(Server):
         self.kill_owner = kill_owner
         self.over = threading.Event()
         self.noted: deque[Noted] = deque(maxlen=KEPT)
+        self.ended: dict[tuple[str, str], float] = {}
+        """When a record of a journal was written that says that its operation has ended, by the
+        record's key: seconds since the epoch."""
         super().__init__(("127.0.0.1", 0), _Handler)
         self._thread = threading.Thread(target=self.serve_forever, daemon=True)
 
@@ -136,12 +142,14 @@ class _Handler(BaseHTTPRequestHandler):
                 case Kind.LATE:
                     self.server.over.wait(HANG)
                     passed = self._pass_on(body)
+                    self._note_end(operation, body, passed)
                 case Kind.PARTIAL:
                     answer = nothing_done(operation, body)
                 case Kind.ERROR_BEFORE | Kind.UNAVAILABLE | Kind.THROTTLED:
                     answer = failure(service, kind)
                 case _:
                     passed = self._pass_on(body)
+                    self._note_end(operation, body, passed)
                     answer = self._after(kind, service, passed, body)
         except (OSError, HTTPException):  # the emulator has ended
             answer = None
@@ -170,6 +178,14 @@ class _Handler(BaseHTTPRequestHandler):
             case Kind.REPEATED:
                 return self._pass_on(body)
         return passed
+
+    def _note_end(self, operation: str, body: bytes, passed: Reply) -> None:
+        """Note when an operation's record was written that has ended, before anybody knows."""
+        if operation != "PutItem" or passed.status != 200 or b'"attempts"' not in body:
+            return
+        item = json.loads(body)["Item"]
+        if item["state"]["S"] in ENDED:
+            self.server.ended.setdefault((item["pk"]["S"], item["sk"]["S"]), time.time())
 
     def _pass_on(self, body: bytes) -> Reply:
         connection = HTTPConnection("127.0.0.1", self.server.target, timeout=BUDGET)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from local.console import say
-from tests.campaigns.chaos.calls import ASKS, EFFECTS
 from tests.campaigns.chaos.clients import OVER, Fate, Life
-from tests.campaigns.chaos.evidence import Evidence, Execution, Ledger, running
+from tests.campaigns.chaos.durable_verdict import DurableVerdict, Told, judge_durable
+from tests.campaigns.chaos.evidence import Evidence, Execution, Ledger, Noted, running
 
+UNDONE: Final = frozenset({"failed", "cancelled"})
+"""The ends of tasks whose rows say when everything is undone."""
 DISHONEST: Final = ("aborted by the server's operator", "could not be started")
 """Parts of what a failed task must not say: nobody aborted it, and it was acknowledged."""
 
@@ -43,6 +45,7 @@ class Verdict:
     """What was mended, and by which function -> how often."""
     asks: int = 0
     """Asks that were answered, and whose answers arrived."""
+    durable: DurableVerdict = field(default_factory=DurableVerdict)
 
     @property
     def acknowledged(self) -> int:
@@ -50,8 +53,16 @@ class Verdict:
         return self.fates.total() - self.fates["refused"]
 
 
-def judge(lives: Sequence[Life], evidence: Evidence, ledger: Ledger) -> Verdict:
-    """Compare what the clients were told with what there is."""
+def judge(
+    lives: Sequence[Life],
+    evidence: Evidence,
+    ledger: Ledger,
+    ended: Mapping[tuple[str, str], float],
+) -> Verdict:
+    """Compare what the clients were told with what there is.
+
+    `ended` has when each record of a journal was written that says that its operation has ended.
+    """
     verdict = Verdict()
     rows, executions = evidence.rows(), evidence.executions()
     told = {task_id: life for life in lives for task_id in life.task_ids}
@@ -64,19 +75,22 @@ def judge(lives: Sequence[Life], evidence: Evidence, ledger: Ledger) -> Verdict:
         for given_up in life.given_up:
             verdict.refusals[given_up] += 1
         if life.fate == "refused":
-            verdict.refusals[f"{life.call.kind}: {life.refusal}"] += 1
+            verdict.refusals[f"{life.call.name}: {life.refusal}"] += 1
         if life.fate == "failed" and life.last is not None:
-            verdict.failures[f"{life.call.kind}: {life.last['error']['message']}"] += 1
+            verdict.failures[f"{life.call.name}: {life.last['error']['message']}"] += 1
     _executions(verdict, told, rows, executions)
     _orphans(verdict, lives, told, rows, executions, evidence)
     _effects(verdict, told, ledger)
     _answers(verdict, told, executions, evidence)
+    _durable(verdict, told, rows, executions, evidence, ledger, ended)
     verdict.repairs = evidence.repairs()
     return verdict
 
 
 def unsettled(evidence: Evidence) -> set[str]:
-    """The tasks that have expired and were not ended, and those whose executions were not."""
+    """The tasks that have expired and were not ended, those whose executions were not, and those
+    of which something is still to be undone.
+    """
     rows, now = evidence.rows(), time.time() * 1000
     expired = {
         task_id
@@ -84,11 +98,16 @@ def unsettled(evidence: Evidence) -> set[str]:
         if row["status"]["S"] not in OVER and _over(row, now)
     }
     run_on = {
-        execution.name
+        execution.task_id
         for execution in running(evidence.executions())
-        if _over(rows.get(execution.name), now)
+        if _over(rows.get(execution.task_id), now)
     }
-    return expired | run_on
+    undoing = {
+        task_id
+        for task_id, row in rows.items()
+        if row["status"]["S"] in UNDONE and row.get("undo", {}).get("BOOL")
+    }
+    return expired | run_on | undoing
 
 
 def _over(row: dict[str, Any] | None, now: float) -> bool:
@@ -99,7 +118,9 @@ def _over(row: dict[str, Any] | None, now: float) -> bool:
 def _wrong(life: Life, row: dict[str, Any] | None) -> list[str]:
     """What a client was told of its task that it must not have been, and what the row denies."""
     wrong = []
-    if len(life.task_ids) > 1 and life.call.ttl_ms is None:  # a key is free when its task expires
+    if (
+        len(life.task_ids) > 1 and life.call.kind.ttl_ms is None
+    ):  # a key is free when its task expires
         wrong.append(f"told of {len(life.task_ids)} tasks")
     if life.expired:
         if row is not None and row["status"]["S"] not in OVER:
@@ -130,8 +151,9 @@ def _executions(
 ) -> None:
     now = time.time() * 1000
     for name, all_of in executions.items():
-        if len(all_of) > 1:
-            verdict.twice.setdefault(name, []).append(f"{len(all_of)} executions")
+        names = Counter(execution.name for execution in all_of)
+        for each in (each for each, count in names.items() if count > 1):
+            verdict.twice.setdefault(name, []).append(f"{names[each]} executions {each}")
         if running({name: all_of}) and _over(rows.get(name), now):
             verdict.twice.setdefault(name, []).append("is over, and its execution runs")
     for task_id, life in told.items():
@@ -162,7 +184,7 @@ def _orphans(
             continue
         if life.unknown_tries <= bool(life.task_ids):
             verdict.ghosts += 1
-        if life.call.key is not None and life.task_ids and life.call.ttl_ms is None:
+        if life.call.key is not None and life.task_ids and life.call.kind.ttl_ms is None:
             message = f"another task of call {mark} with its key, besides {life.task_id}"
             verdict.twice.setdefault(task_id, []).append(message)
 
@@ -171,7 +193,13 @@ def _effects(verdict: Verdict, told: dict[str, Life], ledger: Ledger) -> None:
     runs = Counter((run.task_id, run.step, run.item) for run in ledger.runs())
     verdict.runs_again = sum(count > 1 for count in runs.values())
     of_calls: dict[tuple[int, str, str], set[str]] = defaultdict(set)
-    for effect in ledger.effects():
+    durable = [
+        Noted(each.task_id, each.mark, each.key, "", each.value)
+        for of_task in ledger.durable().values()
+        for each in of_task
+        if each.what == "did"
+    ]
+    for effect in (*ledger.effects(), *durable):
         if effect.task_id in told:
             verdict.effects += 1
         life = told.get(effect.task_id)
@@ -183,7 +211,7 @@ def _effects(verdict: Verdict, told: dict[str, Life], ledger: Ledger) -> None:
             verdict.twice.setdefault(f"call {mark}", []).append(f"{step} {item} in {tasks}")
     for task_id, life in told.items():
         if life.fate == "completed":
-            due = EFFECTS.get(life.call.kind, frozenset())
+            due = life.call.kind.effects
             missing = {one for one in due if task_id not in of_calls[life.call.mark, *one]}
             if missing:
                 verdict.lost.setdefault(task_id, []).append(f"did not do {sorted(missing)}")
@@ -210,16 +238,48 @@ def _answers(
 ) -> None:
     """Of a completed task, each ask that was answered has reached its state."""
     for task_id, life in told.items():
-        if life.call.kind in ASKS and life.fate == "completed" and task_id in executions:
-            answered = evidence.answered(executions[task_id][0])
+        if life.call.kind.asks and life.fate == "completed" and task_id in executions:
+            answered = evidence.answered(executions[task_id])
             verdict.asks += answered
-            if answered != ASKS[life.call.kind]:
-                message = f"{answered} asks were answered, and not {ASKS[life.call.kind]}"
+            if answered != life.call.kind.asks:
+                message = f"{answered} asks were answered, and not {life.call.kind.asks}"
                 verdict.twice.setdefault(task_id, []).append(message)
+
+
+def _durable(
+    verdict: Verdict,
+    told: Mapping[str, Life],
+    rows: Mapping[str, dict[str, Any]],
+    executions: Mapping[str, list[Execution]],
+    evidence: Evidence,
+    ledger: Ledger,
+    ended: Mapping[tuple[str, str], float],
+) -> None:
+    """What the durable tools did, also those of tasks that nobody was told of."""
+    noted, journals = ledger.durable(), evidence.journals()
+    durable = {task_id for task_id, life in told.items() if life.call.kind.durable}
+    tasks = []
+    for task_id in sorted(durable | noted.keys() | journals.keys()):
+        kept = journals.get(task_id, {})
+        records = {place: record for place, (record, _) in kept.items()}
+        ends = {place: ended[key] for place, (_, key) in kept.items() if key in ended}
+        life, row = told.get(task_id), rows.get(task_id)
+        tasks.append(Told(task_id, row, life, records, ends, noted.get(task_id, [])))
+    verdict.durable = judge_durable(tasks)
+    verdict.durable.successors = sum(
+        execution.part.isdigit() for each in executions.values() for execution in each
+    )
+    for found, all_found in (
+        (verdict.durable.lost, verdict.lost),
+        (verdict.durable.twice, verdict.twice),
+    ):
+        for task_id, wrong in found.items():
+            all_found.setdefault(task_id, []).extend(wrong)
 
 
 def show(verdict: Verdict) -> None:
     """Print the figures."""
+    durable = verdict.durable
     for name, value in {
         "calls": verdict.fates.total(),
         "tasks acknowledged": verdict.acknowledged,
@@ -237,12 +297,24 @@ def show(verdict: Verdict) -> None:
         "  duplicated": verdict.twice_effects,
         "duplicated or running on": len(verdict.twice),
         "steps that ran more than once": verdict.runs_again,
+        "tasks with durable operations": durable.tasks,
+        "  steps done": durable.steps,
+        "    of them items of maps": durable.items,
+        "    repeated, as their run was killed": durable.repeated,
+        "  attempts of steps that fail": durable.attempts,
+        "  undone": durable.undone,
+        "    undone again, as their run was killed": durable.undone_again,
+        "  not undone, and named": durable.not_undone,
+        "  sleeps": durable.sleeps,
+        "  executions that tasks went on in": durable.successors,
     }.items():
         say(f"{name:40}{value:8}")
     for title, reasons in {
         "failed": verdict.failures,
         "given up": verdict.refusals,
         "mended": verdict.repairs,
+        "failed before the first operation": durable.failures,
+        "not undone": durable.named,
     }.items():
         for reason, count in reasons.most_common():
             say(f"    {count:4} {title}, {reason[:160]}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from dataclasses import dataclass
 from datetime import timedelta
@@ -108,18 +110,20 @@ async def squares(
     return [str(each) for each in results]
 
 
-def killed_once(ledger: str) -> str:
-    """A step that is killed in its midst, the first time."""
+def killed_once(ledger: str, by_signal: bool) -> str:
+    """A step that is killed in its midst, the first time: by its time limit, or by a signal."""
     if note(ledger, "killed") < 2:
+        if by_signal:
+            os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(30)
     return "alive"
 
 
 @tool(task="required", poll_every=QUICK, timeout=timedelta(seconds=3))
-def survive(task: TaskContext, ledger: str) -> str:
+def survive(task: TaskContext, ledger: str, by_signal: bool = False) -> str:
     """Go on after a crash."""
     task.step(note, ledger, "before")
-    return task.step(killed_once, ledger)
+    return task.step(killed_once, ledger, by_signal)
 
 
 def reserve(ledger: str, what: str) -> str:
