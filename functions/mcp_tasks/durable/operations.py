@@ -83,11 +83,20 @@ class DurableOperations(NumberedOperations):
         return self._on_cancel(slot, function)
 
     async def _on_cancel(self, slot: Slot, function: Callable[[], Any]) -> None:
+        if slot.record is not None:
+            self._register(slot, function)
+            if slot.record.ended:
+                return
+        self.run.go_forward()
+        # Race: the task is cancelled at this moment. Whoever undoes it reads the journal after the
+        # row says so; so the journal has the function before the row is asked.
+        undo = slot.operation.name
+        begun = self.run.journal.write(slot.new(State.STARTED, undo=undo))
+        self.run.announce_undo()
+        if not begun.ended:
+            self.run.journal.write(slot.new(State.DONE, undo=undo))
         if slot.record is None:
-            self.run.go_forward()
-            self.run.announce_undo()
-            self.run.journal.write(slot.new(State.DONE, undo=slot.operation.name))
-        self._register(slot, function)
+            self._register(slot, function)
 
     def sleep(self, until: timedelta | datetime) -> Operating[None]:
         """Wait, while nothing runs."""
@@ -134,10 +143,11 @@ class DurableOperations(NumberedOperations):
                 record = self.run.journal.write(slot.new(State.DONE, value=found))
             elif now >= limit:
                 record = self.run.journal.write(slot.new(State.FAILED))
-            else:
-                if record is None:
-                    record = self.run.journal.write(slot.new(State.STARTED, value=limit))
-                # Another run may have found it meanwhile: then the next run sees that.
+            elif record is None:
+                record = self.run.journal.write(slot.new(State.STARTED, value=limit))
+            # Race: another run has begun to wait, or has found it, since the journal was read. What
+            # stands is its record, which has no result as long as it has not ended.
+            if not record.ended:
                 self.run.suspend(min(limit, now + round(every.total_seconds() * 1000)))
         if record.state is State.FAILED:
             raise WaitTimedOut(f"{slot.operation.name} was not true in time")

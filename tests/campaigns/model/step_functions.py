@@ -1,5 +1,8 @@
 """AWS Step Functions as its documentation has it: what `Executions` calls, and what goes on inside.
 
+`Account` is what is asked of it. `StepFunctions` is an account whose executions are scripts;
+`state_machine.py` has one whose executions are those of function tools.
+
 An execution's input says in `arguments.script` what it does. A script is a list of states:
 
     {"do": "report"}                    a step that tells how far it is
@@ -15,11 +18,12 @@ the test's to choose; whatever AWS promises is kept.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from botocore.exceptions import ClientError
 
@@ -58,7 +62,7 @@ class Token:
 class Invocation:
     """A function that a state invokes. It may be run more than once, or die."""
 
-    execution: Execution
+    execution: Script
     branch: Branch
     event: dict[str, Any]
     pending: bool = True
@@ -93,8 +97,6 @@ class Execution:
     seen_from: int
     """DescribeExecution is eventually consistent: before this, it knows of no execution."""
     status: str = "RUNNING"
-    position: int = -1
-    branches: list[Branch] = field(default_factory=list)
     ended_at: int = 0
     end_seen_from: int = 0
     output: str | None = None
@@ -102,15 +104,23 @@ class Execution:
     cause: str = ""
 
     @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self.status == "RUNNING"
+
+
+@dataclass(eq=False)
+class Script(Execution):
+    """An execution that does what its input says."""
+
+    position: int = -1
+    branches: list[Branch] = field(default_factory=list)
+
+    @property
     def script(self) -> list[dict[str, Any]]:
         """What it does."""
         script: list[dict[str, Any]] = self.arguments["script"]
         return script
-
-    @property
-    def running(self) -> bool:
-        """Whether it has not ended."""
-        return self.status == "RUNNING"
 
     @property
     def ready(self) -> bool:
@@ -124,14 +134,17 @@ class Execution:
         return [invocation for invocation in found if invocation and invocation.pending]
 
 
-class StepFunctions:
+E = TypeVar("E", bound=Execution)
+
+
+class Account(ABC, Generic[E]):
     """All executions of an account, and the client that the code under test has."""
 
     def __init__(self, clock: Callable[[], int], read: Callable[[str, str], Any]) -> None:
         """`read` reads the arguments in an execution's input: it gets its name, and the input."""
         self.lag_ms = 0
         """How much later DescribeExecution knows of what happens from now on."""
-        self.executions: list[Execution] = []
+        self.executions: list[E] = []
         self.tokens: dict[str, Token] = {}
         self.events: list[dict[str, Any]] = []
         """Status events that nobody has heard of yet: best effort, in any order, more than once
@@ -140,6 +153,14 @@ class StepFunctions:
         self._clock = clock
         self._read = read
         self._count = 0
+
+    @abstractmethod
+    def _begin(self, told: Execution) -> E:
+        """An execution that was started a moment ago."""
+
+    @abstractmethod
+    def _answered(self, token: Token, output: Any) -> None:
+        """A state that waits gets its answer."""
 
     # what is asked of it
 
@@ -155,9 +176,9 @@ class StepFunctions:
             return {"executionArn": _arn(earlier), "startDate": earlier.started_at}
         now = self._clock()
         arguments = self._read(name, input)
-        execution = Execution(stateMachineArn, name, input, arguments, now, now + self.lag_ms)
-        self.executions.append(execution)
-        return {"executionArn": _arn(execution), "startDate": now}
+        told = Execution(stateMachineArn, name, input, arguments, now, now + self.lag_ms)
+        self.executions.append(self._begin(told))
+        return {"executionArn": _arn(told), "startDate": now}
 
     def stop_execution(self, *, executionArn: str, error: str, cause: str) -> dict[str, Any]:
         """API reference, "StopExecution"."""
@@ -165,7 +186,7 @@ class StepFunctions:
         if execution is None:
             raise self._error("ExecutionDoesNotExist", "StopExecution")
         if execution.running:
-            self.end(execution, "ABORTED", error=error, cause=cause)
+            self.close(execution, "ABORTED", error=error, cause=cause)
         return {"stopDate": execution.ended_at}
 
     def describe_execution(self, *, executionArn: str) -> dict[str, Any]:
@@ -177,6 +198,7 @@ class StepFunctions:
             "executionArn": executionArn,
             "name": execution.name,
             "status": "RUNNING",
+            "input": execution.input,
             "startDate": datetime.fromtimestamp(execution.started_at / 1000, UTC),
         }
         if execution.running or now < execution.end_seen_from:
@@ -197,9 +219,7 @@ class StepFunctions:
         token = self._waiting(taskToken, "SendTaskSuccess")
         token.waits = Waits.ANSWERED
         token.outputs.append(json.loads(output))
-        for branch in token.execution.branches:
-            if branch.token is token:
-                branch.done = True
+        self._answered(token, json.loads(output))
         return {}
 
     def send_task_heartbeat(self, *, taskToken: str) -> dict[str, Any]:
@@ -209,7 +229,66 @@ class StepFunctions:
 
     # what goes on inside
 
-    def enter(self, execution: Execution) -> None:
+    def close(self, execution: Execution, status: str, error: str = "", cause: str = "") -> None:
+        """End an execution, whatever it is doing; its tokens are void and its functions go on."""
+        now = self._clock()
+        execution.status, execution.error, execution.cause = status, error, cause
+        execution.ended_at, execution.end_seen_from = now, now + self.lag_ms
+        for token in self.tokens.values():
+            if token.execution is execution and token.waits is Waits.WAITING:
+                token.waits = Waits.OVER
+        self.events.append(
+            {"name": execution.name, "stateMachineArn": execution.machine, "status": status}
+        )
+
+    def find(self, machine: str, name: str) -> E | None:
+        """The execution of that name that is remembered."""
+        now = self._clock()
+        for execution in reversed(self.executions):
+            if (execution.machine, execution.name) == (machine, name):
+                remembered = execution.running or now < execution.ended_at + REMEMBERED_MS
+                return execution if remembered else None
+        return None
+
+    def of(self, name: str) -> list[E]:
+        """All executions that ever had that name."""
+        return [execution for execution in self.executions if execution.name == name]
+
+    def _named(self, arn: str) -> E | None:
+        machine, _, name = arn.rpartition(":")
+        return self.find(machine.replace(":execution:", ":stateMachine:", 1), name)
+
+    def _waiting(self, value: str, operation: str) -> Token:
+        token = self.tokens.get(value)
+        if token is None:
+            raise self._error("InvalidToken", operation)
+        if token.waits is not Waits.WAITING:
+            gone = token.waits is Waits.OVER
+            raise self._error("TaskDoesNotExist" if gone else "TaskTimedOut", operation)
+        return token
+
+    def _error(self, code: str, operation: str) -> ClientError:
+        modelled: type[ClientError] = getattr(self.exceptions, code)
+        response: Any = {
+            "Error": {"Code": code, "Message": "no"},
+            "ResponseMetadata": {"HTTPStatusCode": 400},
+        }
+        return modelled(response, operation)
+
+
+class StepFunctions(Account[Script]):
+    """An account whose executions are scripts."""
+
+    def _begin(self, told: Execution) -> Script:
+        return Script(**vars(told))
+
+    def _answered(self, token: Token, output: Any) -> None:
+        for execution in self.executions:
+            for branch in execution.branches:
+                if branch.token is token:
+                    branch.done = True
+
+    def enter(self, execution: Script) -> None:
         """Begin the next state."""
         execution.position += 1
         state = execution.script[execution.position]
@@ -240,53 +319,29 @@ class StepFunctions:
         """A state that waits runs out of its time (TimeoutSeconds); it is entered again, or goes on
         without an answer (states language, "Retry" and "Catch" of States.Timeout).
         """
-        (branch,) = (branch for branch in token.execution.branches if branch.token is token)
         token.waits = Waits.TIMED_OUT
-        if again:
-            self._again(token.execution, branch)
-        else:
-            branch.done = True
+        for execution in self.executions:
+            for branch in execution.branches:
+                if branch.token is token and again:
+                    self._again(execution, branch)
+                elif branch.token is token:
+                    branch.done = True
 
-    def end(self, execution: Execution, status: str, error: str = "", cause: str = "") -> None:
-        """End an execution, whatever it is doing; its tokens are void and its functions go on."""
-        now = self._clock()
+    def end(self, execution: Script, status: str, error: str = "", cause: str = "") -> None:
+        """End an execution, as the script says or from outside."""
         if status == "SUCCEEDED":
             text = execution.name + execution.arguments.get("data", "")
             execution.output = json.dumps({"content": [{"type": "text", "text": text}]})
         elif status in ("FAILED", "ToolError"):
             error = error or ("ToolError" if status == "ToolError" else "Boom")
             status, cause = "FAILED", cause or "as the script says"
-        execution.status, execution.error, execution.cause = status, error, cause
-        execution.ended_at, execution.end_seen_from = now, now + self.lag_ms
-        for token in self.tokens.values():
-            if token.execution is execution and token.waits is Waits.WAITING:
-                token.waits = Waits.OVER
-        self.events.append(
-            {"name": execution.name, "stateMachineArn": execution.machine, "status": status}
-        )
-
-    def find(self, machine: str, name: str) -> Execution | None:
-        """The execution of that name that is remembered."""
-        now = self._clock()
-        for execution in reversed(self.executions):
-            if (execution.machine, execution.name) == (machine, name):
-                remembered = execution.running or now < execution.ended_at + REMEMBERED_MS
-                return execution if remembered else None
-        return None
-
-    def of(self, name: str) -> list[Execution]:
-        """All executions that ever had that name."""
-        return [execution for execution in self.executions if execution.name == name]
-
-    def _named(self, arn: str) -> Execution | None:
-        machine, _, name = arn.rpartition(":")
-        return self.find(machine.replace(":execution:", ":stateMachine:", 1), name)
+        self.close(execution, status, error, cause)
 
     def _counts(self, invocation: Invocation) -> bool:
         """Whether a state still waits for what this function says."""
         return invocation in invocation.execution.invocations
 
-    def _again(self, execution: Execution, branch: Branch) -> None:
+    def _again(self, execution: Script, branch: Branch) -> None:
         if branch.token is not None and branch.token.waits is Waits.WAITING:
             branch.token.waits = Waits.TIMED_OUT
         if branch.done:
@@ -296,7 +351,7 @@ class StepFunctions:
             return
         self._invoke(execution, branch)
 
-    def _invoke(self, execution: Execution, branch: Branch) -> None:
+    def _invoke(self, execution: Script, branch: Branch) -> None:
         branch.attempts += 1
         self._count += 1
         event: dict[str, Any] = {"task": execution.name, "message": f"step {self._count}"}
@@ -306,23 +361,6 @@ class StepFunctions:
             self.tokens[token.value] = branch.token = token
             event |= {"token": token.value, "requests": dict.fromkeys(names, QUESTION)}
         branch.invocation = Invocation(execution, branch, event)
-
-    def _waiting(self, value: str, operation: str) -> Token:
-        token = self.tokens.get(value)
-        if token is None:
-            raise self._error("InvalidToken", operation)
-        if token.waits is not Waits.WAITING:
-            gone = token.waits is Waits.OVER
-            raise self._error("TaskDoesNotExist" if gone else "TaskTimedOut", operation)
-        return token
-
-    def _error(self, code: str, operation: str) -> ClientError:
-        modelled: type[ClientError] = getattr(self.exceptions, code)
-        response: Any = {
-            "Error": {"Code": code, "Message": "no"},
-            "ResponseMetadata": {"HTTPStatusCode": 400},
-        }
-        return modelled(response, operation)
 
 
 QUESTION: Final = {

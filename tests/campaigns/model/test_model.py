@@ -24,7 +24,7 @@ from tests.campaigns.model.actors import CALLERS, CLOCK, OBJECTS, STATES, TASKS,
 from tests.campaigns.model.figures import figures
 from tests.campaigns.model.histories import SUSPENDED, Histories, check, on_moto
 from tests.campaigns.model.history import DAY, MINUTE, OWNER, START, STRANGER
-from tests.campaigns.model.step_functions import Execution
+from tests.campaigns.model.step_functions import Script
 from tests.campaigns.model.world import (
     SKEW_MS,
     TOOLS,
@@ -142,7 +142,7 @@ class TaskCore(Histories):
     def _tasks(self) -> list[str]:
         return sorted(row["taskId"]["S"] for row in dynamodb.items(TABLE)) or ["c1-" + "0" * 32]
 
-    def _stirring(self) -> list[Execution]:
+    def _stirring(self) -> list[Script]:
         """Executions in which something goes on."""
         return [e for e in running(self.world) if e.ready or e.invocations]
 

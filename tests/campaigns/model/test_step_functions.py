@@ -10,7 +10,7 @@ import pytest
 from mcp_tasks.workflows.executions import Executions
 from tests.campaigns.model.step_functions import (
     REMEMBERED_MS,
-    Execution,
+    Script,
     StepFunctions,
     Token,
     Waits,
@@ -35,7 +35,7 @@ class Account:
         self.states.start_execution(stateMachineArn=MACHINE, name="task", input=given)
 
     @property
-    def execution(self) -> Execution:
+    def execution(self) -> Script:
         return self.states.executions[-1]
 
     @property

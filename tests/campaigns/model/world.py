@@ -6,13 +6,16 @@ Every write to the tasks table is looked at as it happens, and every answer that
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import BytesIO
-from typing import Any, Final, Literal, cast
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, cast
+
+import pytest
 
 from mcp_tasks.limits import Limits
 from mcp_tasks.notifications.clock import Clock
@@ -45,6 +48,7 @@ from mcp_tasks.tasks.task_item import task_of
 from mcp_tasks.tasks.task_table import TaskTable
 from mcp_tasks.workflows.ask import ask
 from mcp_tasks.workflows.end_task import TaskEnds
+from mcp_tasks.workflows.execution_names import task_of_execution
 from mcp_tasks.workflows.execution_outcome import NOT_STARTED
 from mcp_tasks.workflows.executions import Executions
 from mcp_tasks.workflows.finish import finish
@@ -79,7 +83,15 @@ from tests.campaigns.model.history import (
     clock_of_histories,
     current,
 )
-from tests.campaigns.model.step_functions import Execution, Invocation, StepFunctions, Token, Waits
+from tests.campaigns.model.step_functions import (
+    Account,
+    Execution,
+    Invocation,
+    Script,
+    StepFunctions,
+    Token,
+    Waits,
+)
 from tests.campaigns.model.streams import (
     CONNECTION_MS,
     Connection,
@@ -180,19 +192,30 @@ class Chosen:
     id: str
 
 
-class World(History):
-    """All there is in one run."""
+DUE: Final = ("reconcileAt", "reconcileShard")
+DELETED: Final = frozenset({"ttlMs", "expiresAtMs", "expiresAt", "input", "result", "error"})
+"""What `tasks/delete` changes of a task that is over."""
+
+A = TypeVar("A", bound=Account[Any])
+
+
+class TaskWorld(History, Generic[A]):
+    """All there is in one run but the executions, which `World` has, or `durable.Durable`."""
+
+    tools: ClassVar[tuple[ToolEntry, ...]] = TOOLS
+    script: ClassVar = "script"
+    """The argument that says what a tool does."""
+    may_change: ClassVar[frozenset[str]] = frozenset(DUE)
+    """What may change of a row that is over."""
 
     def __init__(self, statistics: Counter[str]) -> None:
         super().__init__(statistics)
         self.acknowledged: dict[str, Acknowledged] = {}
-        self.stale: list[Invocation] = []
-        """Functions that may be invoked once more, by a late second delivery."""
         self.deleted: set[str] = set()
         """Tasks whose rows DynamoDB has removed, long after their time."""
         dynamodb.empty(TABLE)
         dynamodb.empty(CALLERS_TABLE)
-        self.step_functions = StepFunctions(lambda: self.ms, self._arguments_of)
+        self.step_functions = self._account()
         bucket = Bucket()
         self._whole = PayloadStore(lambda: cast(Any, bucket), PAYLOADS)
         self.rows = TaskTable(self.stage.client(TASKS, dynamodb.InProcess(), self._rows), TABLE)
@@ -201,7 +224,7 @@ class World(History):
         self.executions = Executions(lambda: states)
         objects: Any = self.stage.client(OBJECTS, bucket)
         self.payloads = PayloadStore(lambda: objects, PAYLOADS)
-        self.catalogue = Catalogue(TOOLS)
+        self.catalogue = Catalogue(self.tools)
         self.ends = TaskEnds(self.rows, self.executions, self.catalogue, self.payloads)
         self.repair = Reconciler(self.ends, lambda entry: MACHINE + entry.name)
         creation = TaskCreation(
@@ -249,6 +272,14 @@ class World(History):
         self.questions: dict[str, list[str]] = defaultdict(list)
         """The keys of all that was ever asked, by task."""
 
+    @abstractmethod
+    def _account(self) -> A:
+        """Step Functions, with the executions of these tasks."""
+
+    @abstractmethod
+    def _work_off(self, answering: bool) -> None:
+        """What executions do when nothing is in their way, and a client that answers, or none."""
+
     # what the code under test finds in the place of the real thing
 
     def new_task_id(self, cell: str) -> str:
@@ -259,9 +290,9 @@ class World(History):
             self._made[self.stage.actor] = task_id
         return task_id
 
-    def _arguments_of(self, task_id: str, execution_input: str) -> dict[str, Any]:
+    def _arguments_of(self, name: str, execution_input: str) -> dict[str, Any]:
         """The arguments of an execution, as its worker makes them whole."""
-        given = json.loads(execution_input)
+        task_id, given = task_of_execution(name)[0], json.loads(execution_input)
         row = dynamodb.item(TABLE, task_id)
         if row is None:
             raise Violation(f"an execution without a row: {task_id}")
@@ -278,12 +309,13 @@ class World(History):
         script: list[dict[str, Any]],
         plan: Plan = CALM,
         *,
-        entry: ToolEntry = TOOLS[0],
+        entry: ToolEntry | None = None,
         key: str | None = None,
         can: frozenset[Kind] = frozenset({Kind.FORM}),
         data: str = "",
     ) -> None:
         """`tools/call`. With a key that was used before it is the same call, repeated."""
+        entry = entry or self.tools[0]
         made = self.keyed.get(key or "") or self._new_call(script, entry, can, data)
         if key is not None:
             self.keyed[key] = made
@@ -311,11 +343,11 @@ class World(History):
         script: list[dict[str, Any]],
         plan: Plan = CALM,
         *,
-        entry: ToolEntry = TOOLS[0],
+        entry: ToolEntry | None = None,
         repeat: bool = False,
     ) -> None:
         """`tools/call` of a handshake client; `repeat` the one that it made with this id before."""
-        earlier = self._asked_for.get(chosen) if repeat else None
+        earlier, entry = self._asked_for.get(chosen) if repeat else None, entry or self.tools[0]
         made = earlier or self._new_call(script, entry, frozenset({Kind.FORM}), "")
         self._asked_for[chosen] = made
         task_id = self.ids.derive(chosen.kind, chosen.who, chosen.id)
@@ -348,13 +380,14 @@ class World(History):
         self, script: list[dict[str, Any]], entry: ToolEntry, can: frozenset[Kind], data: str
     ) -> dict[str, Any]:
         self._numbers += 1
-        arguments = {"script": script, "call": self._numbers, "data": data}
+        arguments = {self.script: script, "call": self._numbers, "data": data}
         self._called[self._numbers] = arguments
         return {"arguments": arguments, "entry": entry, "can": can}
 
     def _creating(self, call: Call, made: dict[str, Any]) -> Callable[[], Task]:
         def work() -> Task:
-            given = {"schema": 2, "arguments": made["arguments"], "answers": {}, "client_can": []}
+            own = {"schema": 2, "answers": {}, "client_can": [], "trace": {}}
+            given = {**own, "arguments": made["arguments"]}
             return self.creation.create(call, made["entry"], made["arguments"], given)
 
         return work
@@ -378,7 +411,7 @@ class World(History):
         def after(actor: Actor) -> None:
             if not self._known(actor, who, task_id):
                 return
-            view = actor.result.result
+            view = self._seen(actor.result.result)
             if view["status"] in ("completed", "failed", "cancelled"):
                 before = self._ends.setdefault(task_id, view)
                 self.require(before == view, f"{task_id} ended as {before}, and now as {view}")
@@ -386,6 +419,10 @@ class World(History):
                 self.require(not over, f"{task_id} was over, and is not any more")
 
         return self._method("tasks/get", who, {"taskId": task_id}, plan, after)
+
+    def _seen(self, view: dict[str, Any]) -> dict[str, Any]:
+        """What clients see of a task, as far as it stays the same when the task is over."""
+        return view
 
     def update(self, who: str, task_id: str, keys: list[str], plan: Plan = CALM) -> None:
         """`tasks/update`, with an answer that nobody has given before."""
@@ -544,32 +581,14 @@ class World(History):
         def work() -> Any:
             return finish(event, self.ends, now_ms())
 
-        self.run("finish", work, plan)
-
-    def invoke(self, invocation: Invocation, plan: Plan = CALM) -> None:
-        """A state's function."""
-        event = invocation.event
-
-        def work() -> None:
-            match invocation.function:
-                case "report":
-                    status_reporter(self.rows, event["task"], now_ms)(event["message"], None)
-                case "explain":
-                    tool_error_reporter(self.rows, event["task"], now_ms)(event["message"])
-                case "ask":
-                    ask(event, self.rows, self.executions, now_ms())
-
         def after(actor: Actor) -> None:
-            if actor.error is None:
-                self.step_functions.returned(invocation)
-            else:
-                cancelled = isinstance(actor.error, TaskCancelled)
-                row = dynamodb.item(TABLE, event["task"])
-                over = row is None or not self._works(task_of(row))
-                self.require(over or not cancelled, "a step was told that its task is over")
-                self.step_functions.failed(invocation)
+            if plan == CALM and actor.error is None:
+                self._heard(event)
 
-        self.run(invocation.function, work, plan, after=after)
+        self.run("finish", work, plan, after=after)
+
+    def _heard(self, event: dict[str, Any]) -> None:
+        """What holds once an execution's end was heard of, and nothing was in the way."""
 
     def _works(self, task: Task) -> bool:
         return not task.status.terminal and not task.expired(self.ms + SKEW_MS)
@@ -633,10 +652,11 @@ class World(History):
             return
         assert before is not None
         if old.status.terminal:
-            may_change: tuple[str, ...] = DUE
+            may_change = self.may_change
             if self.stage.actor and self.stage.actor.name.startswith("tasks/delete"):
-                may_change += DELETED
+                may_change |= DELETED
                 self._forget(task_id, new.expires_at)
+            self._check_after_end(old, new, require)
             kept = [
                 {n: v for n, v in row.items() if n not in may_change} for row in (before, after)
             ]
@@ -657,17 +677,28 @@ class World(History):
         if (told := self.acknowledged.get(task_id)) is not None:
             told.expires_at = min(told.expires_at, expires_at)
 
+    def _check_after_end(self, old: Task, new: Task, require: Callable[..., None]) -> None:
+        """What holds of a write to a task that is over."""
+
     def _executions_of(self, task: Task) -> list[Execution]:
         """The executions of a task, without those of an earlier one with its id."""
-        found = self.step_functions.of(task.task_id)
+        found = self._named(task.task_id)
         return [e for e in found if e.started_at > task.created_at - HOUR]
+
+    def _named(self, task_id: str) -> list[Any]:
+        """The executions of all tasks with an id: those that go on with it, one after the other."""
+        return self.step_functions.of(task_id)
+
+    def _at_work(self, task_id: str) -> list[Any]:
+        """The executions of a task that run, whatever they are for."""
+        return [e for e in self.step_functions.of(task_id) if e.running]
 
     def _check_index(self, task: Task, row: Item, require: Callable[[bool, str], None]) -> None:
         due = [name in row for name in DUE]
         require(due[0] == due[1], "half in the index")
         if not due[0]:
             require(task.status.terminal, "not in the index, though it is not over")
-            running = any(e.running for e in self.step_functions.of(task.task_id))
+            running = self._at_work(task.task_id)
             require(not running, "not in the index, though its execution runs")
 
     def _check_asks(self, old: Task, new: Task, require: Callable[[bool, str], None]) -> None:
@@ -678,7 +709,8 @@ class World(History):
                 require(not again, f"asks {again} once more")
                 self.questions[new.task_id] += list(asked.questions)
                 token = self.step_functions.tokens[asked.token]
-                require(token.execution.name == new.task_id, "asks with another task's token")
+                asking = task_of_execution(token.execution.name)[0]
+                require(asking == new.task_id, "asks with another task's token")
                 require(not asked.answers, "asks what is answered")
             for key, answer in asked.answers.items():
                 known = before is not None and key in before.answers
@@ -698,12 +730,12 @@ class World(History):
         if new.status is Status.COMPLETED:
             ended = [e for e in self._executions_of(new) if not e.running]
             require(bool(ended), "completed, though its execution did not end")
-            error = ended[0].error
+            error = ended[-1].error
             require(error in ("", "ToolError"), f"completed, though it ended with {error}")
             stored = new.result_payload
             result = json.loads(self._whole.get(stored)) if stored else new.result
             if not error:
-                require(result == json.loads(ended[0].output or "null"), "another result")
+                require(result == json.loads(ended[-1].output or "null"), "another result")
         if new.status is Status.FAILED:
             require(self._failed_with_reason(new), f"failed for no reason: {new.error}")
 
@@ -718,14 +750,14 @@ class World(History):
         if task.status_message == EXECUTION_NOT_FOUND:
             return self.step_functions.find(task.state_machine_arn, task.task_id) is None
         if task.status_message == ID_USED_BEFORE:
-            return executions != self.step_functions.of(task.task_id)
+            return executions != self._named(task.task_id)
         return any(e.status not in ("RUNNING", "SUCCEEDED") for e in executions)
 
     def _states(self, operation: str, arguments: dict[str, Any], real: Any) -> Any:
         self._check_claim(arguments)
         answer = real(**arguments)
         if operation == "start_execution":
-            self._check_once(self.step_functions.of(arguments["name"]))
+            self._check_start(arguments["name"])
         if operation == "send_task_success":
             token = self.step_functions.tokens[arguments["taskToken"]]
             (output,) = token.outputs
@@ -733,18 +765,9 @@ class World(History):
                 raise Violation(f"{token.execution.name} got {output} for its questions")
         return answer
 
-    def _check_once(self, executions: list[Execution]) -> None:
-        """A task has one execution, and a call one task; a key is free when its task expired."""
-        execution = executions[-1]
-        if len(executions) > 1 and execution.name not in self.chosen:
-            raise Violation(f"{execution.name} has {len(executions)} executions")
-        for other in self.step_functions.executions:
-            same = other.arguments["call"] == execution.arguments["call"]
-            row = dynamodb.item(TABLE, other.name)
-            live = row is not None and not task_of(row).expired(self.ms)
-            live = live and row is not None and other in self._executions_of(task_of(row))
-            if same and live and other is not execution:
-                raise Violation(f"{other.name} and {execution.name} are tasks of one call")
+    @abstractmethod
+    def _check_start(self, name: str) -> None:
+        """What holds of an execution that was started a moment ago."""
 
     def _check_claim(self, arguments: dict[str, Any]) -> None:
         """Of those who find a task due, one looks at it."""
@@ -753,7 +776,8 @@ class World(History):
             return
         token = self.step_functions.tokens.get(arguments.get("taskToken", ""))
         arn = arguments.get("executionArn") or arguments.get("name") or ""
-        task_id = token.execution.name if token else arn.rpartition(":")[2]
+        name = token.execution.name if token else arn.rpartition(":")[2]
+        task_id = task_of_execution(name)[0]
         if (actor, task_id) not in self._claimed:
             raise Violation(f"{actor.name} looked at {task_id}, which is another's to look at")
 
@@ -816,6 +840,76 @@ class World(History):
             self.require(bool(asked.outstanding), f"{task.task_id}: an answer stays undelivered")
             self.require(waits, f"{task.task_id} asks what nothing waits for")
 
+    def check_settled(self) -> None:
+        """What holds once nothing fails any more, and the sweeper had its time."""
+        rows = {row["taskId"]["S"]: row for row in dynamodb.items(TABLE)}
+        for task_id in self.acknowledged:
+            self.require(task_id in rows or task_id in self.deleted, f"{task_id} is lost")
+        for task_id, row in rows.items():
+            status = task_of(row).status
+            self.require(status.terminal, f"{task_id} is {status}, and nothing happens any more")
+            self.require("reconcileAt" not in row, f"{task_id} is over, and looked after for ever")
+        for execution in self.step_functions.executions:
+            self.require(not execution.running, f"{execution.name} runs on; its task is over")
+        for token in self.step_functions.tokens.values():
+            waits = token.waits is Waits.WAITING
+            self.require(not waits, f"an answer to {token.execution.name} was not delivered")
+
+
+class World(TaskWorld[StepFunctions]):
+    """The world of tasks whose executions are scripts."""
+
+    def __init__(self, statistics: Counter[str]) -> None:
+        super().__init__(statistics)
+        self.stale: list[Invocation] = []
+        """Functions that may be invoked once more, by a late second delivery."""
+
+    def _account(self) -> StepFunctions:
+        return StepFunctions(lambda: self.ms, self._arguments_of)
+
+    # what must hold
+
+    def _check_start(self, name: str) -> None:
+        """A task has one execution, and a call one task; a key is free when its task expired."""
+        executions = self.step_functions.of(name)
+        execution = executions[-1]
+        if len(executions) > 1 and execution.name not in self.chosen:
+            raise Violation(f"{execution.name} has {len(executions)} executions")
+        for other in self.step_functions.executions:
+            same = other.arguments["call"] == execution.arguments["call"]
+            row = dynamodb.item(TABLE, other.name)
+            live = row is not None and not task_of(row).expired(self.ms)
+            live = live and row is not None and other in self._executions_of(task_of(row))
+            if same and live and other is not execution:
+                raise Violation(f"{other.name} and {execution.name} are tasks of one call")
+
+    # what goes on
+
+    def invoke(self, invocation: Invocation, plan: Plan = CALM) -> None:
+        """A state's function."""
+        event = invocation.event
+
+        def work() -> None:
+            match invocation.function:
+                case "report":
+                    status_reporter(self.rows, event["task"], now_ms)(event["message"], None)
+                case "explain":
+                    tool_error_reporter(self.rows, event["task"], now_ms)(event["message"])
+                case "ask":
+                    ask(event, self.rows, self.executions, now_ms())
+
+        def after(actor: Actor) -> None:
+            if actor.error is None:
+                self.step_functions.returned(invocation)
+            else:
+                cancelled = isinstance(actor.error, TaskCancelled)
+                row = dynamodb.item(TABLE, event["task"])
+                over = row is None or not self._works(task_of(row))
+                self.require(over or not cancelled, "a step was told that its task is over")
+                self.step_functions.failed(invocation)
+
+        self.run(invocation.function, work, plan, after=after)
+
     def _work_off(self, answering: bool) -> None:
         """What executions do when nothing is in their way, and a client that answers, or none."""
         for execution in self.step_functions.executions:
@@ -834,21 +928,6 @@ class World(History):
                     owner = self.owner(execution.name)
                     self.update(owner, execution.name, list(task.outstanding))
 
-    def check_settled(self) -> None:
-        """What holds once nothing fails any more, and the sweeper had its time."""
-        rows = {row["taskId"]["S"]: row for row in dynamodb.items(TABLE)}
-        for task_id in self.acknowledged:
-            self.require(task_id in rows or task_id in self.deleted, f"{task_id} is lost")
-        for task_id, row in rows.items():
-            status = task_of(row).status
-            self.require(status.terminal, f"{task_id} is {status}, and nothing happens any more")
-            self.require("reconcileAt" not in row, f"{task_id} is over, and looked after for ever")
-        for execution in self.step_functions.executions:
-            self.require(not execution.running, f"{execution.name} runs on; its task is over")
-        for token in self.step_functions.tokens.values():
-            waits = token.waits is Waits.WAITING
-            self.require(not waits, f"an answer to {token.execution.name} was not delivered")
-
     def come_late(self) -> None:
         """Whatever is left arrives after all; it changes nothing."""
         for event in self.step_functions.events:
@@ -863,18 +942,13 @@ class World(History):
         self.check_settled()
 
 
-DUE: Final = ("reconcileAt", "reconcileShard")
-DELETED: Final = ("ttlMs", "expiresAtMs", "expiresAt", "input", "result", "error")
-"""What `tasks/delete` changes of a task that is over."""
-
-
 @contextmanager
-def patched() -> Iterator[None]:
+def patched() -> Iterator[pytest.MonkeyPatch]:
     """Time is a world's, pools have no threads of their own, and little is large."""
     with clock_of_histories() as patch:
         patch.setattr(
             "mcp_tasks.server.methods.task_creation.new_task_id",
-            lambda cell: cast(World, current()).new_task_id(cell),
+            lambda cell: cast(TaskWorld[Any], current()).new_task_id(cell),
         )
         patch.setattr("mcp_tasks.tasks.reconcile_schedule.SHARDS", 1)
         patch.setattr("mcp_tasks.workflows.sweep.SHARDS", 1)
@@ -884,7 +958,7 @@ def patched() -> Iterator[None]:
         patch.setattr("mcp_tasks.workflows.end_task.MAX_ROW_RESULT_BYTES", ROOM)
         patch.setattr("mcp_tasks.server.methods.task_stream.BUFFERED_MS", CONNECTION_MS)
         patch.setattr("mcp_tasks.server.methods.stream_connection.BUFFERED_MS", CONNECTION_MS)
-        yield
+        yield patch
 
 
 def new_world(statistics: Counter[str]) -> World:
@@ -894,7 +968,7 @@ def new_world(statistics: Counter[str]) -> World:
     return world
 
 
-def running(world: World) -> list[Execution]:
+def running(world: World) -> list[Script]:
     """The executions that run, the newest first."""
     return [e for e in reversed(world.step_functions.executions) if e.running]
 

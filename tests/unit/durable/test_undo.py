@@ -8,7 +8,14 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_tasks import TaskContext, ToolError, tool
-from mcp_tasks.durable.record import Kind, Operation, Record, State
+from mcp_tasks.durable.identity import arguments_hash
+from mcp_tasks.durable.journal import OUTCOME
+from mcp_tasks.durable.operations import DurableOperations
+from mcp_tasks.durable.record import Failure, Kind, Operation, Record, State
+from mcp_tasks.durable.run import Run
+from mcp_tasks.registry.context import TaskCancelled
+from mcp_tasks.registry.decorated_function import finished
+from mcp_tasks.registry.durable_operations import StepOptions
 from mcp_tasks.testing import crash_everywhere, start_task
 
 
@@ -18,6 +25,8 @@ class Yes(BaseModel):
     yes: bool
 
 
+END_MARGIN_MS = 5_000
+"""How long after a run's deadline its function may still run (`worker.handler.END_MARGIN_MS`)."""
 DONE: list[str] = []
 
 
@@ -121,6 +130,68 @@ def test_a_step_that_began_and_did_not_end_is_named_when_its_run_must_have_ended
     assert DONE == ["tidy"]
 
 
+@pytest.mark.parametrize("state", [State.STARTED, State.DONE])
+@pytest.mark.parametrize("seen", [False, True])
+def test_a_run_whose_task_is_cancelled_leaves_the_step_of_another_run_alone(
+    state: State, seen: bool
+) -> None:
+    task = start_task(book, {"things": []})
+    other, journal = task.journal(), task.journal()
+    journal.read()
+    other.read()
+    step = Operation(Kind.STEP, "reserve", None, arguments_hash("a"))
+    if seen:
+        other.write(Record("000002", step, State.STARTED, undo="release"))
+        journal = task.journal()
+    journal.read()
+    other.write(Record("000002", step, state, value="a", undo="release"))
+
+    def cancelled() -> None:
+        raise TaskCancelled
+
+    run = Run(journal, task.clock, task.clock() + 60_000, task.tool.ttl, announce_undo=cancelled)
+    operations = DurableOperations(run)
+    finished(operations.on_cancel(tidy))
+    with pytest.raises(TaskCancelled):
+        finished(operations.step(reserve, ["a"], StepOptions(), release))
+    assert task.journal_table.partitions[journal.partition]["000002"].state is state
+
+
+def test_a_task_that_is_cancelled_at_on_cancel_has_it_in_its_journal() -> None:
+    """Else the execution that undoes would not see it, and the run would go on for a moment."""
+
+    @tool(task="required")
+    def hold(task: TaskContext) -> None:
+        """Have something tidied up."""
+        task.on_cancel(tidy)
+        task.ask("Go on?", Yes)
+
+    task = start_task(hold)
+    task.journal_table.partitions.clear()
+    run = Run(
+        task.journal(),
+        task.clock,
+        task.clock() + 60_000,
+        task.tool.ttl,
+        announce_undo=lambda: task.cancel() and None,
+    )
+    finished(DurableOperations(run).on_cancel(tidy))
+    assert (task.status, DONE) == ("cancelled", ["tidy"])
+
+
+def test_a_task_that_is_cancelled_while_its_own_failure_is_undone_is_undone() -> None:
+    task = start_task(book, {"things": ["a"]})
+    journal = task.journal()
+    journal.read()
+    failure = Failure("ToolError", "too expensive")
+    journal.write(
+        Record(OUTCOME, Operation(Kind.RUN, "book"), State.FAILED, failure=failure, attempts=1)
+    )
+    task.cancel()
+    assert (task.status, task.not_undone) == ("cancelled", [])
+    assert DONE == ["reserve a", "release a", "tidy"]
+
+
 def test_a_run_that_undoes_waits_for_another_one_that_does_so() -> None:
     task = start_task(book, {"things": ["a"]})
     journal = task.journal()
@@ -138,3 +209,19 @@ def test_a_run_that_undoes_waits_for_another_one_that_does_so() -> None:
     task.cancel()
     assert task.clock() >= until
     assert DONE == ["reserve a", "release a", "tidy"]
+
+
+def test_an_undo_is_left_to_its_run_until_lambda_has_ended_that() -> None:
+    @tool(task="required")
+    def pay(task: TaskContext) -> None:
+        """Pay, and be killed while that is undone."""
+        task.step(reserve, "a", undo=release)
+        task.ask("Go on?", Yes)
+
+    task = start_task(pay)
+    writes = task.journal_table.writes
+    task.journal_table.crashes = lambda number, before: number == writes + 1 and not before
+    began = task.clock()
+    task.cancel()
+    assert task.clock() >= began + task.tool.timeout // timedelta(milliseconds=1) + END_MARGIN_MS
+    assert DONE == ["reserve a", "release a"]
