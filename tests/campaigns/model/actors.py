@@ -70,6 +70,7 @@ OBJECTS: Final = "objects"
 CLOCK: Final = "clock"
 SESSIONS: Final = "sessions"
 TOOL: Final = "tool"
+JOURNAL: Final = "journal"
 
 CALM: Final = Plan()
 
@@ -82,6 +83,7 @@ _THROTTLES: Final = {
     STATES: "ThrottlingException",
     OBJECTS: "SlowDown",
     SESSIONS: "ProvisionedThroughputExceededException",
+    JOURNAL: "ProvisionedThroughputExceededException",
 }
 
 

@@ -17,7 +17,14 @@ from moto.dynamodb.exceptions import DynamodbException
 from moto.dynamodb.models import dynamodb_backends
 from moto.dynamodb.responses import DynamoHandler
 
-from tests.unit.support.aws import ACCOUNT, REGION, create_callers, create_sessions, create_table
+from tests.unit.support.aws import (
+    ACCOUNT,
+    REGION,
+    create_callers,
+    create_journal,
+    create_sessions,
+    create_table,
+)
 
 Item = dict[str, Any]
 
@@ -56,9 +63,10 @@ def _update(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def create_tables() -> None:
-    """The tables of tasks, callers and sessions, empty, and without a stream: nobody reads it."""
+    """The tables of tasks, callers, sessions and journals, empty, and without a stream: nobody
+    reads it."""
     dynamodb_backends.reset()
-    for name in (create_table(), create_callers(), create_sessions()):
+    for name in (create_table(), create_callers(), create_sessions(), create_journal()):
         _table(name).stream_shard = None
 
 

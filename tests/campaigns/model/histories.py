@@ -113,12 +113,12 @@ class Histories(RuleBasedStateMachine):
 
 
 @contextmanager
-def on_moto(patched: AbstractContextManager[None]) -> Iterator[None]:
-    """Let histories find moto's tables, empty, and what `patched` replaces."""
+def on_moto(patched: AbstractContextManager[T]) -> Iterator[T]:
+    """Let histories find moto's tables, empty, and what `patched` replaces, and yields."""
     logging.disable()  # a run logs more than it does
-    with mock_aws(), patched:
+    with mock_aws(), patched as replaced:
         dynamodb.create_tables()
-        yield
+        yield replaced
     logging.disable(logging.NOTSET)
 
 

@@ -12,8 +12,8 @@
 A step and an item may have `takes`, the seconds that it runs; `fails`, how often it raises before
 it succeeds; `attempts`, how often it is tried; and `undo_fails`, the same of its undo.
 
-Each operation has a place, its number in the program. All that a program does it tells the world of
-the history, which says what must hold of it (`durable.py`).
+Each operation has a place: its number among those that the journal counts, or a name. All that a
+program does it tells the world of the history, which says what must hold of it (`durable.py`).
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ TIMEOUT: Final = timedelta(minutes=1)
 """Of one run of a tool."""
 RETRY_SECONDS: Final = 30
 EVERY_SECONDS: Final = 60
+UNCOUNTED: Final = ("ask", "uuid", "version", "end")
+"""The operations without a number in the journal."""
 
 
 class Number(BaseModel):
@@ -62,9 +64,6 @@ class Watch(Protocol):
     def looked(self, task_id: str, place: str, times: int) -> int:
         """A check was made; returns 0 before it was made so many times."""
 
-    def comes(self, task_id: str, place: str) -> None:
-        """The tool comes to an operation."""
-
     def saw(self, task_id: str, place: str, spec: dict[str, Any], value: Any) -> None:
         """What the tool got from an operation."""
 
@@ -79,18 +78,19 @@ def operate(task: TaskContext, program: list[dict[str, Any]]) -> list[Any]:
     """The body of a tool."""
     watch, task_id = _watch(), str(task.task_id)
     seen: list[Any] = []
+    count = 0
     for n, spec in enumerate(program):
-        place = f"{n}"
-        watch.comes(task_id, place)
+        count += spec["do"] not in UNCOUNTED
+        place = f"{spec['do']} {n}" if spec["do"] in UNCOUNTED else f"{count}"
         try:
             value = OPERATIONS[spec["do"]](task, place, spec)
         except (StepFailed, WaitTimedOut) as failed:
             value = f"{type(failed).__name__}: {failed}"
             if not spec.get("catch"):
                 raise
-        finally_seen = value if not isinstance(value, list) else [_plain(each) for each in value]
-        watch.saw(task_id, place, spec, finally_seen)
-        seen.append(finally_seen)
+        plain = [_plain(each) for each in value] if isinstance(value, list) else value
+        watch.saw(task_id, place, spec, plain)
+        seen.append(plain)
     return seen
 
 

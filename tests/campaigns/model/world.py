@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, cast
 
+import pytest
+
 from mcp_tasks.limits import Limits
 from mcp_tasks.notifications.clock import Clock
 from mcp_tasks.payloads.pointer import payload_prefix
@@ -413,7 +415,7 @@ class TaskWorld(History, Generic[A]):
         def after(actor: Actor) -> None:
             if not self._known(actor, who, task_id):
                 return
-            view = actor.result.result
+            view = self._seen(actor.result.result)
             if view["status"] in ("completed", "failed", "cancelled"):
                 before = self._ends.setdefault(task_id, view)
                 self.require(before == view, f"{task_id} ended as {before}, and now as {view}")
@@ -421,6 +423,10 @@ class TaskWorld(History, Generic[A]):
                 self.require(not over, f"{task_id} was over, and is not any more")
 
         return self._method("tasks/get", who, {"taskId": task_id}, plan, after)
+
+    def _seen(self, view: dict[str, Any]) -> dict[str, Any]:
+        """What clients see of a task, as far as it stays the same when the task is over."""
+        return view
 
     def update(self, who: str, task_id: str, keys: list[str], plan: Plan = CALM) -> None:
         """`tasks/update`, with an answer that nobody has given before."""
@@ -936,12 +942,12 @@ class World(TaskWorld[StepFunctions]):
 
 
 @contextmanager
-def patched() -> Iterator[None]:
+def patched() -> Iterator[pytest.MonkeyPatch]:
     """Time is a world's, pools have no threads of their own, and little is large."""
     with clock_of_histories() as patch:
         patch.setattr(
             "mcp_tasks.server.methods.task_creation.new_task_id",
-            lambda cell: cast(World, current()).new_task_id(cell),
+            lambda cell: cast(TaskWorld[Any], current()).new_task_id(cell),
         )
         patch.setattr("mcp_tasks.tasks.reconcile_schedule.SHARDS", 1)
         patch.setattr("mcp_tasks.workflows.sweep.SHARDS", 1)
@@ -951,7 +957,7 @@ def patched() -> Iterator[None]:
         patch.setattr("mcp_tasks.workflows.end_task.MAX_ROW_RESULT_BYTES", ROOM)
         patch.setattr("mcp_tasks.server.methods.task_stream.BUFFERED_MS", CONNECTION_MS)
         patch.setattr("mcp_tasks.server.methods.stream_connection.BUFFERED_MS", CONNECTION_MS)
-        yield
+        yield patch
 
 
 def new_world(statistics: Counter[str]) -> World:
