@@ -74,12 +74,15 @@ class Run:
     """The answers that the tool has used before its first durable operation."""
     in_flight: int = 0
     """How many steps are running: several, in coroutines."""
+    task_ended: bool = field(init=False)
+    """Whether the run is of the execution that undoes what an ended task did."""
     _began: int = 0
     _checked: int = 0
     _moved: bool = False
 
     def __post_init__(self) -> None:
         self._began = self._checked = self.clock()
+        self.task_ended = self.mode is Mode.UNDO
 
     @property
     def length_ms(self) -> int:

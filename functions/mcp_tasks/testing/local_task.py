@@ -187,6 +187,8 @@ class LocalTask:
         self.to_undo = True
 
     def _all_undone(self) -> None:
+        if self.status != "working":
+            raise TaskCancelled
         self.to_undo = False
 
     def _stand_in(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -177,12 +177,15 @@ class ToolRun:
         except Suspended:
             return self._suspended()
         outcome = self._journal.find(OUTCOME)
-        if outcome is not None:  # else the task was cancelled, and its row is not written any more
+        # A task that failed by itself may be cancelled, or expire, while it is being undone: its
+        # journal has the outcome, and its row is not written any more.
+        ended = self.operations.run.task_ended or outcome is None
+        if not ended:
             self.all_undone()
         if not_undone:
             report_not_undone(self._journal.task_id, not_undone)
         notice = f"{NOT_UNDONE}{', '.join(not_undone)}" if not_undone else ""
-        if outcome is None or outcome.failure is None:
+        if ended or outcome is None or outcome.failure is None:
             return {"result": {"not_undone": not_undone}}
         failure = outcome.failure
         if failure.name == ToolError.__name__:

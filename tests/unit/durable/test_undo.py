@@ -8,7 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_tasks import TaskContext, ToolError, tool
-from mcp_tasks.durable.record import Kind, Operation, Record, State
+from mcp_tasks.durable.journal import OUTCOME
+from mcp_tasks.durable.record import Failure, Kind, Operation, Record, State
 from mcp_tasks.testing import crash_everywhere, start_task
 
 
@@ -119,6 +120,19 @@ def test_a_step_that_began_and_did_not_end_is_named_when_its_run_must_have_ended
     assert task.not_undone == ["reserve"]
     assert task.waited >= task.tool.timeout
     assert DONE == ["tidy"]
+
+
+def test_a_task_that_is_cancelled_while_its_own_failure_is_undone_is_undone() -> None:
+    task = start_task(book, {"things": ["a"]})
+    journal = task._journal()
+    journal.read()
+    failure = Failure("ToolError", "too expensive")
+    journal.write(
+        Record(OUTCOME, Operation(Kind.RUN, "book"), State.FAILED, failure=failure, attempts=1)
+    )
+    task.cancel()
+    assert (task.status, task.not_undone) == ("cancelled", [])
+    assert DONE == ["reserve a", "release a", "tidy"]
 
 
 def test_a_run_that_undoes_waits_for_another_one_that_does_so() -> None:
