@@ -112,12 +112,17 @@ class Attempts:
         cancelled, and then reads the journal. So the journal has the step before the row is asked;
         if the row says cancelled, the step does not begin.
         """
-        begun = self.run.journal.write(attempt.slot.new(State.STARTED, attempts=tries, undo=undo))
+        journal, slot = self.run.journal, attempt.slot
+        mine = journal.claim(slot.new(State.STARTED, attempts=tries, undo=undo))
+        begun = journal.records[slot.id]
         try:
             self.run.announce_undo()
         except TaskCancelled:
-            failure = Failure(TaskCancelled.__name__, "")
-            self.run.journal.write(attempt.slot.new(State.FAILED, attempts=tries, failure=failure))
+            # Race: another run of the tool, which was taken for dead, has begun the step, or has
+            # done it. Then its record stands: it is undone, or named.
+            if mine and (slot.record is None or slot.record.state is State.WAITING):
+                failure = Failure(TaskCancelled.__name__, "")
+                journal.write(slot.new(State.FAILED, attempts=tries, failure=failure))
             raise
         return begun
 

@@ -293,7 +293,6 @@ class Durable(TaskWorld[FunctionExecutions]):
             read = self._read.get((actor, self._partition(task_id, place)), 0)
             self.require(kept.at > read, f"{what}, which it knew to be done")
             self.statistics["steps that another run ended meanwhile"] += 1
-            self.require(not spec.get("undo"), f"{what}, which is done and is to be undone")
         if log.ended_ms is not None and not spec.get("undo"):
             late = self.ms - max(log.ended_ms, self._started[actor])
             self.require(late <= CHECK_CANCELLED_MS, f"{what}, {late} ms after the end of its task")

@@ -8,8 +8,14 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_tasks import TaskContext, ToolError, tool
+from mcp_tasks.durable.identity import arguments_hash
 from mcp_tasks.durable.journal import OUTCOME
+from mcp_tasks.durable.operations import DurableOperations
 from mcp_tasks.durable.record import Failure, Kind, Operation, Record, State
+from mcp_tasks.durable.run import Run
+from mcp_tasks.registry.context import TaskCancelled
+from mcp_tasks.registry.decorated_function import finished
+from mcp_tasks.registry.durable_operations import StepOptions
 from mcp_tasks.testing import crash_everywhere, start_task
 
 
@@ -120,6 +126,33 @@ def test_a_step_that_began_and_did_not_end_is_named_when_its_run_must_have_ended
     assert task.not_undone == ["reserve"]
     assert task.waited >= task.tool.timeout
     assert DONE == ["tidy"]
+
+
+@pytest.mark.parametrize("state", [State.STARTED, State.DONE])
+@pytest.mark.parametrize("seen", [False, True])
+def test_a_run_whose_task_is_cancelled_leaves_the_step_of_another_run_alone(
+    state: State, seen: bool
+) -> None:
+    task = start_task(book, {"things": []})
+    other, journal = task._journal(), task._journal()
+    journal.read()
+    other.read()
+    step = Operation(Kind.STEP, "reserve", None, arguments_hash("a"))
+    if seen:
+        other.write(Record("000002", step, State.STARTED, undo="release"))
+        journal = task._journal()
+    journal.read()
+    other.write(Record("000002", step, state, value="a", undo="release"))
+
+    def cancelled() -> None:
+        raise TaskCancelled
+
+    run = Run(journal, task.clock, task.clock() + 60_000, task.tool.ttl, announce_undo=cancelled)
+    operations = DurableOperations(run)
+    finished(operations.on_cancel(tidy))
+    with pytest.raises(TaskCancelled):
+        finished(operations.step(reserve, ["a"], StepOptions(), release))
+    assert task.journal_table.partitions[journal.partition]["000002"].state is state
 
 
 def test_a_task_that_is_cancelled_while_its_own_failure_is_undone_is_undone() -> None:
