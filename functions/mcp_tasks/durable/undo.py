@@ -20,7 +20,8 @@ UNDO_OPTIONS: Final = StepOptions(retry=Retry(attempts=8))
 """Eight attempts, within about four minutes."""
 
 STILL_RUNS_MS: Final = 5_000
-"""How often to look whether a step has ended that began before its task was cancelled."""
+"""How often to look whether a step has ended that began before its task was cancelled; and how long
+after a run's deadline its function may still run (`worker.handler.END_MARGIN_MS`)."""
 
 UNDO: Final = "undo#"
 """What the ids of records of undoing begin with; the id of what is undone follows."""
@@ -60,9 +61,10 @@ async def _undo(undo: Undo, attempts: Attempts) -> Record:
         if due_at > run.clock() or not run.has_time():
             run.suspend(max(due_at, run.clock()))
         tries = (record.attempts if record is not None else 0) + 1
-        # Race: a run that undoes the same goes on although its execution was stopped. It has until
-        # its deadline; the second one waits for that, and then takes it for dead.
-        if run.journal.claim(slot.new(State.STARTED, attempts=tries, due_at=run.deadline)):
+        # Race: a run that undoes the same goes on although its execution was stopped. Lambda ends
+        # it a moment after its deadline; the second one waits for that, and takes it for dead.
+        until = run.deadline + STILL_RUNS_MS
+        if run.journal.claim(slot.new(State.STARTED, attempts=tries, due_at=until)):
             await attempts.run_counted(attempt, tries)
         slot = replace(slot, record=run.journal.find(record_id))
         attempt = replace(attempt, slot=slot)

@@ -25,6 +25,8 @@ class Yes(BaseModel):
     yes: bool
 
 
+END_MARGIN_MS = 5_000
+"""How long after a run's deadline its function may still run (`worker.handler.END_MARGIN_MS`)."""
 DONE: list[str] = []
 
 
@@ -185,3 +187,19 @@ def test_a_run_that_undoes_waits_for_another_one_that_does_so() -> None:
     task.cancel()
     assert task.clock() >= until
     assert DONE == ["reserve a", "release a", "tidy"]
+
+
+def test_an_undo_is_left_to_its_run_until_lambda_has_ended_that() -> None:
+    @tool(task="required")
+    def pay(task: TaskContext) -> None:
+        """Pay, and be killed while that is undone."""
+        task.step(reserve, "a", undo=release)
+        task.ask("Go on?", Yes)
+
+    task = start_task(pay)
+    writes = task.journal_table.writes
+    task.journal_table.crashes = lambda number, before: number == writes + 1 and not before
+    began = task.clock()
+    task.cancel()
+    assert task.clock() >= began + task.tool.timeout // timedelta(milliseconds=1) + END_MARGIN_MS
+    assert DONE == ["reserve a", "release a"]
