@@ -191,7 +191,9 @@ class Reconciler:
         # The deployment says what runs a tool. A row that names another state machine is of an
         # earlier deployment, or is forged; nothing is started because of what a row says alone.
         known = self.state_machine_arn(self.catalogue.tools[task.tool]) == task.state_machine_arn
-        if known and now - task.created_at <= MAX_START_AGE_MS:
+        # A successor is started by what its predecessor has left, which is forgotten before it.
+        remembered = task.execution > 1 or now - task.created_at <= MAX_START_AGE_MS
+        if known and remembered:
             try:
                 self._start_execution(task)
             except StartFailed as failed:

@@ -12,7 +12,7 @@ from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.tasks.errors import Conflict
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.workflows.execution_names import execution_name
-from mcp_tasks.workflows.executions import execution_arn
+from mcp_tasks.workflows.executions import MAX_START_AGE_MS, execution_arn
 from mcp_tasks.workflows.finish import finish
 from mcp_tasks.workflows.reconcile import Reconciled
 from tests.unit.support.example_task import ID, NOW, a_task
@@ -76,6 +76,17 @@ def test_a_successor_that_was_not_started_is_started_by_the_sweeper(world: World
     assert world.reconcile() is Reconciled.STARTED
     assert json.loads(world.states.executions[SECOND].input) == {**GIVEN, **ANSWERS}
     assert world.reconcile() is Reconciled.RUNNING
+
+
+def test_a_successor_of_an_old_task_is_started(moto: None, catalogue: Catalogue) -> None:
+    """An execution of its name cannot have been forgotten: the one before it ended earlier."""
+    world = World(catalogue)
+    world.rows.create(a_task(input=json.dumps(GIVEN), ttl_ms=2 * MAX_START_AGE_MS))
+    world.states.run(MACHINE, ID, json.dumps(GIVEN))
+    world.states.end(ARN, {"successor": ANSWERS})
+    world.rows.start_successor(world.row, NOW)
+    assert world.reconcile(NOW + MAX_START_AGE_MS + 1) is Reconciled.STARTED
+    assert SECOND in world.states.executions
 
 
 def test_an_end_that_nobody_was_told_of_is_found(world: World) -> None:
