@@ -62,7 +62,8 @@ class Map:
         lane, record = self.run.lane, self.slot.record
         if lane is not None and lane.map_id == self.slot.id:
             await self._run_lane(lane.number, lanes, tolerate)
-        if record is None or not record.ended:
+        # Race: another run counts that lanes were killed, while this one writes the end of the map.
+        while record is None or not record.ended:
             record = self._go_on(record, lanes, tolerate)
         if record.failure is not None:
             raise failure_of(self.slot.operation.name, record.failure)

@@ -144,10 +144,11 @@ class DurableOperations:
                 record = self.run.journal.write(slot.new(State.DONE, value=found))
             elif now >= limit:
                 record = self.run.journal.write(slot.new(State.FAILED))
-            else:
-                if record is None:
-                    record = self.run.journal.write(slot.new(State.STARTED, value=limit))
-                # Another run may have found it meanwhile: then the next run sees that.
+            elif record is None:
+                record = self.run.journal.write(slot.new(State.STARTED, value=limit))
+            # Race: another run has begun to wait, or has found it, since the journal was read. What
+            # stands is its record, which has no result as long as it has not ended.
+            if not record.ended:
                 self.run.suspend(min(limit, now + round(every.total_seconds() * 1000)))
         if record.state is State.FAILED:
             raise WaitTimedOut(f"{slot.operation.name} was not true in time")
