@@ -38,7 +38,7 @@ from mcp_tasks.workflows.retry import TRANSIENT_ERROR
 from tests.campaigns.model import dynamodb, programs
 from tests.campaigns.model.actors import CALM, JOURNAL, TOOL, Actor, Killed, Plan
 from tests.campaigns.model.dynamodb import Item
-from tests.campaigns.model.history import MINUTE, begin, current
+from tests.campaigns.model.history import MINUTE, START, begin, current
 from tests.campaigns.model.programs import Trouble
 from tests.campaigns.model.state_machine import (
     KILLED,
@@ -239,8 +239,8 @@ class Durable(TaskWorld[FunctionExecutions]):
         log = self.logs[task_id]
         log.specs[place] = spec
         self._check_step(task_id, place, token, spec)
-        effect = self._begin(log.steps[place])
-        self._happens(f"{task_id} does {place}", effect, spec)
+        effect = self._begin(f"{task_id} does {place}", log.steps[place])
+        self._happens(effect, spec)
         tries = sum(each.happened for each in log.steps[place])
         if tries <= spec.get("fails", 0):
             raise Trouble
@@ -253,9 +253,9 @@ class Durable(TaskWorld[FunctionExecutions]):
         log = self.logs[task_id]
         log.specs[place] = spec
         self._check_undo(task_id, place, given)
-        effect = self._begin(log.undos[place])
+        effect = self._begin(f"{task_id} undoes {place}", log.undos[place])
         log.undoing = log.undoing or effect.began
-        self._happens(f"{task_id} undoes {place}", effect, spec)
+        self._happens(effect, spec)
         tries = sum(each.happened for each in log.undos[place])
         if tries <= spec.get("undo_fails", 0):
             raise Trouble
@@ -267,18 +267,19 @@ class Durable(TaskWorld[FunctionExecutions]):
         looks[place] += 1
         return looks[place] if looks[place] >= times else 0
 
-    def _begin(self, effects: list[Effect]) -> Effect:
+    def _begin(self, what: str, effects: list[Effect]) -> Effect:
         assert self.stage.actor is not None
+        self.told.append(f"{what}, at {self.ms - START} ms")
         effects.append(Effect(self.stage.actor, self._tick()))
         return effects[-1]
 
-    def _happens(self, what: str, effect: Effect, spec: dict[str, Any]) -> None:
+    def _happens(self, effect: Effect, spec: dict[str, Any]) -> None:
         """Others may come between the beginning, the effect, and the end; and it may be killed."""
-        self.stage.call(TOOL, what, self._alive)
+        self.stage.call(TOOL, "work", self._alive)
         if spec.get("takes"):
             self.wait(spec["takes"])
         effect.happened = True
-        self.stage.call(TOOL, what, self._alive)
+        self.stage.call(TOOL, "work", self._alive)
 
     # what must hold of what programs do
 
@@ -346,6 +347,7 @@ class Durable(TaskWorld[FunctionExecutions]):
             now = f"{by} wrote {record.state} {record.value}"
             self.require(not before.record.ended, f"{kept}; {now}")
             self.require(before.record.operation == record.operation, f"{kept}; {now}")
+        self.told.append(f"{by} writes {record.id} {record.state} {record.value or ''}")
         self.journals[partition][record.id] = Kept(record, self._tick())
         if record.id.startswith(UNDO) and record.state is not State.STARTED:
             place = str(int(record.id.removeprefix(UNDO)))

@@ -36,6 +36,8 @@ class History:
         self.stage = Stage(statistics)
         self.ms = START
         self.suspended: list[Actor] = []
+        self.told: list[str] = []
+        """What actors did, for whoever reads a history that failed."""
         self._started: dict[Actor, int] = {}
         self._after: dict[Actor, Callable[[Actor], None]] = {}
         self._as: dict[Actor, str] = {}
@@ -63,6 +65,9 @@ class History:
             actor.finish(killed)
         else:
             actor.go_on()
+        told, self.told = self.told, []
+        for line in told:
+            note(f"    {line}")
         self.check()
         if actor in self.suspended:
             self.suspended.remove(actor)
