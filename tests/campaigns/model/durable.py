@@ -210,7 +210,7 @@ class Durable(TaskWorld[FunctionExecutions]):
     def _alive(self) -> None:
         """Lambda has stopped a function that ran for too long; it notices at its next call."""
         actor = self.stage.actor
-        if actor is not None and self.ms > self._limits.get(actor, self.ms):
+        if actor is not None and self.ms >= self._limits.get(actor, self.ms + 1):
             raise Killed
 
     def _tick(self) -> int:
@@ -323,7 +323,7 @@ class Durable(TaskWorld[FunctionExecutions]):
                 over = before is not None and before.record.ended
                 self.require(over, f"{what} before {later.operation.name}, which came later")
         for other in self.logs[task_id].undos[place]:
-            alive = not other.actor.done and self.ms <= self._limits[other.actor]
+            alive = not other.actor.done and self.ms < self._limits[other.actor]
             skew = actor.plan.skew_ms - other.actor.plan.skew_ms
             alone = other.kept or other.actor is actor or not alive or skew != 0
             self.require(alone, f"{what} while {other.actor.name} does")
