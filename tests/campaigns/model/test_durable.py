@@ -49,7 +49,8 @@ AGAIN_MS: Final = 30_000
 MOST_OPERATIONS: Final = 5
 
 takes = st.sampled_from((0, 0, 0, 1, 20, 40))
-steps = st.fixed_dictionaries(
+Spec = dict[str, Any]
+steps: st.SearchStrategy[Spec] = st.fixed_dictionaries(
     {"do": st.just("step"), "undo": st.sampled_from((True, True, False)), "takes": takes},
     optional={
         "fails": st.sampled_from((1, 1, 2, 9)),
@@ -58,7 +59,7 @@ steps = st.fixed_dictionaries(
         "undo_fails": st.sampled_from((1, 2, 9)),
     },
 )
-maps = st.fixed_dictionaries(
+maps: st.SearchStrategy[Spec] = st.fixed_dictionaries(
     {"do": st.just("map"), "items": st.sampled_from((0, 1, 3, 4)), "lanes": st.integers(1, 3)},
     optional={
         "takes": takes,
@@ -68,7 +69,7 @@ maps = st.fixed_dictionaries(
         "catch": st.booleans(),
     },
 )
-others = st.one_of(
+others: st.SearchStrategy[Spec] = st.one_of(
     st.builds(lambda s: {"do": "sleep", "seconds": s}, st.sampled_from((5, 60, 600, 1800))),
     st.builds(
         lambda times, s: {"do": "wait_for", "times": times, "seconds": s, "catch": True},
@@ -78,7 +79,7 @@ others = st.one_of(
     st.sampled_from([{"do": do} for do in ("ask", "ask", "on_cancel", "now", "uuid", "version")]),
 )
 ends = st.sampled_from([[]] * 3 + [[{"do": "end", "how": how}] for how in ("refuse", "crash")])
-programs = st.builds(
+programs: st.SearchStrategy[list[Spec]] = st.builds(
     lambda operations, end: operations + end,
     st.lists(st.one_of(steps, steps, maps, others), min_size=1, max_size=MOST_OPERATIONS),
     ends,
