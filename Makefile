@@ -76,7 +76,7 @@ chaos: python ## 500 tasks while calls to AWS fail and functions are killed: los
 	@$(LOCAL) prepare --tests
 	@$(IN_ENV) python -m tests.campaigns.chaos $(ARGS)
 
-model: python ## The model check, nightly: random histories of tasks and calls against what is promised [RUNS=5000] [SEED=n]
+model: python ## The model check, nightly: random histories of tasks, calls and durable tools against what is promised [RUNS=5000] [SEED=n]
 	@$(LOCAL) prepare --tests
 	@$(IN_ENV) MODEL_RUNS=$(or $(RUNS),5000) python -m pytest tests/campaigns/model -q --timeout=0 $(if $(SEED),--hypothesis-seed=$(SEED))
 

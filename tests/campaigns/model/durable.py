@@ -426,6 +426,21 @@ class Durable(TaskWorld[FunctionExecutions]):
             honest = execution.error in BREAKS or execution.cause == BROKEN_OFF
             self.require(honest, f"{execution.name} failed: {execution.error}")
 
+    def _heard(self, event: dict[str, Any]) -> None:
+        """Without waiting for the sweeper, a task ends, goes on, or begins to be undone."""
+        row = dynamodb.item(TABLE, _task_of(event["name"]))
+        task = None if row is None else task_of(row)
+        if task is None or event["name"] != execution_name(task):
+            return
+        found = self._named(task.task_id)
+        if any(self.ms < max(e.seen_from, e.end_seen_from) for e in found):
+            return  # DescribeExecution does not know of it yet
+        over = task.status.terminal or task.expired(self.ms)
+        self.require(over, f"{event['name']} has ended, and {task.task_id} goes on in nothing")
+        if task.undo and task.status in (Status.CANCELLED, Status.FAILED):
+            undoing = self.step_functions.of(undo_name(task.task_id))
+            self.require(bool(undoing), f"{task.task_id} is over, and is not being undone")
+
     def _named(self, task_id: str) -> list[FunctionExecution]:
         found = [e for e in self.step_functions.executions if _task(e) == task_id]
         return [e for e in found if e.name != undo_name(task_id)]
@@ -607,7 +622,11 @@ def _was_disturbed(actor: Actor) -> bool:
 
 
 def _task(execution: Any) -> str:
-    return task_of_execution(execution.name)[0]
+    return _task_of(execution.name)
+
+
+def _task_of(name: str) -> str:
+    return task_of_execution(name)[0]
 
 
 def _id(place: str) -> str:

@@ -587,7 +587,14 @@ class TaskWorld(History, Generic[A]):
                 event, self.rows, self.executions, self.catalogue, self.payloads, now_ms()
             )
 
-        self.run("finish", work, plan)
+        def after(actor: Actor) -> None:
+            if plan == CALM and actor.error is None:
+                self._heard(event)
+
+        self.run("finish", work, plan, after=after)
+
+    def _heard(self, event: dict[str, Any]) -> None:
+        """What holds once an execution's end was heard of, and nothing was in the way."""
 
     def _works(self, task: Task) -> bool:
         return not task.status.terminal and not task.expired(self.ms + SKEW_MS)
