@@ -34,6 +34,7 @@ from mcp_tasks.workflows.ask import ask
 from mcp_tasks.workflows.execution_names import UNDO as UNDOING
 from mcp_tasks.workflows.execution_names import execution_name, task_of_execution, undo_name
 from mcp_tasks.workflows.execution_outcome import NOT_UNDONE
+from mcp_tasks.workflows.reconcile import NOT_STARTED
 from mcp_tasks.workflows.retry import TRANSIENT_ERROR
 from tests.campaigns.model import dynamodb, programs
 from tests.campaigns.model.actors import CALM, JOURNAL, TOOL, Actor, Killed, Plan
@@ -196,6 +197,10 @@ class Durable(TaskWorld[FunctionExecutions]):
 
         what = f"{'worker' if worker else 'ask'} {invocation.execution.name}"
         self.run(f"{what} at {invocation.line.at}", work, plan, after=after)
+
+    def task_of(self, execution: FunctionExecution) -> str:
+        """The id of the task that an execution is of."""
+        return _task(execution)
 
     def wait(self, seconds: float) -> None:
         """An actor lets time pass, in which it may be stopped by Lambda."""
@@ -475,6 +480,13 @@ class Durable(TaskWorld[FunctionExecutions]):
             over = token.execution.name != execution_name(new)
             waits = token.waits == "waiting" and not over
             self.require(not (again and waits), f"{task_id} asks {again} once more")
+
+    def _failed_with_reason(self, task: Task) -> bool:
+        if task.execution > 1 and (task.status_message or "").startswith(NOT_STARTED):
+            before = execution_name(replace(task, execution=task.execution - 1))
+            if self.step_functions.find(task.state_machine_arn, before) is None:
+                return True  # 90 days have passed, in which nobody started its successor
+        return super()._failed_with_reason(task)
 
     def _check_after_end(self, old: Task, new: Task, require: Callable[..., None]) -> None:
         if (old.undo, old.status_message) == (new.undo, new.status_message):

@@ -92,6 +92,8 @@ points = st.sampled_from(
     + [(TOOL, n) for n in (0, 0, 1, 1, 2, 3, 4, 5)]
     + [(OBJECTS, 0)]
 )
+late = st.sampled_from([(TASKS, 0), (TASKS, 1), (TASKS, 1), (STATES, 0), (STATES, 1)])
+"""Where a function waits that hears of an end."""
 DEADLY: Final = (Fault.KILLED_BEFORE, Fault.KILLED_AFTER)
 passing = st.dictionaries(
     points.filter(lambda p: p[0] != TOOL), st.sampled_from(Fault), min_size=1, max_size=3
@@ -158,7 +160,9 @@ class DurableTools(Histories):
         if self._repeatable():
             possible += [self.deliver_again]
         if world.step_functions.events:
-            possible += [self.hear] * 3
+            possible += [self.hear] * 3 + [self.hear_late]
+        if any(actor.name.startswith("worker") for actor in world.suspended):
+            possible += [self.end_beside_run] * 2
         return possible
 
     def _tasks(self) -> list[str]:
@@ -204,7 +208,7 @@ class DurableTools(Histories):
         if self.draw(st.integers(0, 1)):
             return
         self.world.cancel(self.draw(someone), self._pick(self._tasks()), self._plan())
-        if self.world.step_functions.events and self.draw(st.booleans()):
+        if self.draw(st.booleans()) and self.world.step_functions.events:
             self.hear()
 
     # executions
@@ -254,6 +258,50 @@ class DurableTools(Histories):
         if self.draw(st.integers(0, 3)):
             events.remove(event)
         self.world.hear(event, self._plan())
+
+    def hear_late(self) -> None:
+        """A function that hears of an end is overtaken by all that follows from that end."""
+        event = self._pick(self.world.step_functions.events)
+        self.world.hear(event, Plan(pauses=frozenset({self.draw(late)})))
+        slow = self.world.suspended[-1:]
+        self.world.hear(event)
+        for _ in range(self.draw(st.sampled_from((2, 12)))):
+            if self._stirring():
+                self.run_calmly()
+            elif self.world.step_functions.events[-1] is not event:
+                event = self.world.step_functions.events[-1]
+                self.world.hear(event)
+        for actor in slow:
+            if actor in self.world.suspended:
+                self.world.go_on(actor, finish=True)
+
+    def run_calmly(self) -> None:
+        """An execution goes on, with nothing in its way."""
+        execution, states = self._pick(self._stirring()), self.world.step_functions
+        while lines := states.movable(execution):
+            states.go_on(execution, lines[0])
+        for invocation in self._fresh(execution):
+            self.world.invoke(invocation)
+
+    def end_beside_run(self) -> None:
+        """An execution ends while a function of it runs on, also beside the one that hears of it.
+
+        The execution is broken off, or its task is cancelled.
+        """
+        world, suspended = self.world, list(self.world.suspended)
+        if running(world):
+            execution = self._pick(running(world))
+            status = self.draw(st.sampled_from(("FAILED", "TIMED_OUT", "ABORTED", "cancel")))
+            if status == "cancel":
+                world.cancel(OWNER, world.task_of(execution))
+            else:
+                world.step_functions.close(execution, status, "E", BROKEN_OFF)
+        if world.step_functions.events:
+            event = world.step_functions.events[-1]
+            world.hear(event, Plan(pauses=frozenset({self.draw(late)})))
+        for actor in [*suspended, *(a for a in world.suspended if a not in suspended)]:
+            if actor in world.suspended and self.draw(st.booleans()):
+                world.go_on(actor)
 
     # schedules, clocks, and who was interrupted
 
