@@ -440,6 +440,8 @@ class Durable(TaskWorld[FunctionExecutions]):
         found = self._named(task.task_id)
         if any(self.ms < max(e.seen_from, e.end_seen_from) for e in found):
             return  # DescribeExecution does not know of it yet
+        if any(self.step_functions.find(e.machine, e.name) is None for e in found):
+            return  # it has forgotten it
         over = task.status.terminal or task.expired(self.ms)
         self.require(over, f"{event['name']} has ended, and {task.task_id} goes on in nothing")
         if task.undo and task.status in (Status.CANCELLED, Status.FAILED):
