@@ -93,11 +93,20 @@ class DurableOperations:
         return self._on_cancel(slot, function)
 
     async def _on_cancel(self, slot: Slot, function: Callable[[], Any]) -> None:
+        if slot.record is not None:
+            self._register(slot, function)
+            if slot.record.ended:
+                return
+        self.run.go_forward()
+        # Race: the task is cancelled at this moment. Whoever undoes it reads the journal after the
+        # row says so; so the journal has the function before the row is asked.
+        undo = slot.operation.name
+        begun = self.run.journal.write(slot.new(State.STARTED, undo=undo))
+        self.run.announce_undo()
+        if not begun.ended:
+            self.run.journal.write(slot.new(State.DONE, undo=undo))
         if slot.record is None:
-            self.run.go_forward()
-            self.run.announce_undo()
-            self.run.journal.write(slot.new(State.DONE, undo=slot.operation.name))
-        self._register(slot, function)
+            self._register(slot, function)
 
     def sleep(self, until: timedelta | datetime) -> Operating[None]:
         """Wait, while nothing runs."""

@@ -157,6 +157,24 @@ def test_a_run_whose_task_is_cancelled_leaves_the_step_of_another_run_alone(
     assert task.journal_table.partitions[journal.partition]["000002"].state is state
 
 
+def test_a_task_that_is_cancelled_at_on_cancel_has_it_in_its_journal() -> None:
+    """Else the execution that undoes would not see it, and the run would go on for a moment."""
+
+    @tool(task="required")
+    def hold(task: TaskContext) -> None:
+        """Have something tidied up."""
+        task.on_cancel(tidy)
+        task.ask("Go on?", Yes)
+
+    task = start_task(hold)
+    task.journal_table.partitions.clear()
+    run = Run(
+        task._journal(), task.clock, task.clock() + 60_000, task.tool.ttl, announce_undo=task.cancel
+    )
+    finished(DurableOperations(run).on_cancel(tidy))
+    assert (task.status, DONE) == ("cancelled", ["tidy"])
+
+
 def test_a_task_that_is_cancelled_while_its_own_failure_is_undone_is_undone() -> None:
     task = start_task(book, {"things": ["a"]})
     journal = task._journal()
