@@ -17,13 +17,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar, Final, cast
 
 from mcp_tasks.durable.journal import OUTCOME
 from mcp_tasks.durable.journal_table import JournalTable, record_of
-from mcp_tasks.durable.record import Record, State
+from mcp_tasks.durable.record import Kind, Record, State
 from mcp_tasks.durable.run import CHECK_CANCELLED_MS
 from mcp_tasks.durable.undo import UNDO
 from mcp_tasks.registry.catalogue import FILE_NAME, Catalogue
@@ -91,10 +92,11 @@ class Effect:
 
 @dataclass(eq=False)
 class Kept:
-    """A record of a journal, and when it was written."""
+    """A record of a journal, when it was written, and by whom."""
 
     record: Record
     at: int
+    by: Actor | None
 
 
 @dataclass(eq=False)
@@ -114,8 +116,8 @@ class Log:
     """When the row became terminal."""
     answered: set[str] = field(default_factory=set)
     """The questions whose answers have reached their state."""
-    reported: list[str] = field(default_factory=list)
-    """What the operator was told is not undone."""
+    reported: list[tuple[str, int]] = field(default_factory=list)
+    """What the operator was told is not undone; and when who said so had read the journal."""
 
 
 class Durable(TaskWorld[FunctionExecutions]):
@@ -316,7 +318,8 @@ class Durable(TaskWorld[FunctionExecutions]):
             over = task_of(row).status in (Status.CANCELLED, Status.FAILED)
             self.require(failed or over, f"{what}, though the task has not failed")
         done = self._record(task_id, place)
-        self.require(done is not None and done.state is State.DONE, f"{what}, which is not done")
+        begun = done is not None and (done.state is State.DONE or not given)
+        self.require(begun, f"{what}, which is not done")
         if given and done is not None:
             self.require(given == (done.value,), f"{what} with {given}, and not {done.value}")
         undone = self._find(task_id, f"{UNDO}{_id(place)}")
@@ -353,7 +356,7 @@ class Durable(TaskWorld[FunctionExecutions]):
             self.require(not before.record.ended, f"{kept}; {now}")
             self.require(before.record.operation == record.operation, f"{kept}; {now}")
         self.told.append(f"{by} writes {record.id} {record.state} {record.value or ''}")
-        self.journals[partition][record.id] = Kept(record, self._tick())
+        self.journals[partition][record.id] = Kept(record, self._tick(), self.stage.actor)
         if record.id.startswith(UNDO) and record.state is not State.STARTED:
             place = str(int(record.id.removeprefix(UNDO)))
             for effect in self.logs[partition.partition("#")[2]].undos[place]:
@@ -393,10 +396,26 @@ class Durable(TaskWorld[FunctionExecutions]):
         if invocation.function != WORKER or not isinstance(actor.result, dict):
             return
         task_id = invocation.event["task"]
+        if "wait" in actor.result and not invocation.event.get("undo"):
+            self._check_wait(actor, task_id)
         for effects in self.logs[task_id].steps.values():
             for effect in effects:
                 if effect.actor is actor and effect.value is not None and not actor.hit:
                     self._check_recorded(task_id, effects, effect)
+
+    def _check_wait(self, actor: Actor, task_id: str) -> None:
+        """The state machine does not run a tool that still sleeps."""
+        now, partition = self.ms + actor.plan.skew_ms, self._partition(task_id, "")
+        until = datetime.fromisoformat(actor.result["wait"]["until"]).timestamp() * 1000
+        for kept in self.journals[partition].values():
+            if kept.by is not actor and kept.at > self._read.get((actor, partition), 0):
+                continue  # another run has come further
+            asleep = kept.record.operation.kind is Kind.SLEEP and (kept.record.due_at or 0) > now
+            early = asleep and self._find(task_id, OUTCOME) is None
+            self.require(
+                not early or until >= (kept.record.due_at or 0),
+                f"{actor.name} is to run again before its sleep has ended",
+            )
 
     def _check_recorded(self, task_id: str, effects: list[Effect], effect: Effect) -> None:
         (place,) = (p for p, each in self.logs[task_id].steps.items() if each is effects)
@@ -468,6 +487,9 @@ class Durable(TaskWorld[FunctionExecutions]):
         new, log = task_of(after), self.logs[task_id]
         if new.status.terminal and log.ended_ms is None:
             log.ended_ms = self.ms
+        bad = new.status in (Status.CANCELLED, Status.FAILED)
+        lost = bad and new.undo and "reconcileAt" not in after
+        self.require(not lost, f"{task_id} is to be undone, and the sweeper does not see it")
         if before is None:
             return
         old = task_of(before)
@@ -565,7 +587,8 @@ class Durable(TaskWorld[FunctionExecutions]):
         if task.status is Status.COMPLETED and not failed:
             self.require(not log.undos, f"{task_id} is completed, and {list(log.undos)} undone")
             return
-        told = " ".join([*log.reported, str(task.status_message), json.dumps(task.result or {})])
+        reported = [names for names, _ in log.reported]
+        told = " ".join([*reported, str(task.status_message), json.dumps(task.result or {})])
         told += str((task.error or {}).get("message"))
         told = told if NOT_UNDONE.strip() in told or log.reported else ""
         all_named = "some steps" in told or "all steps" in told or "unknown" in told
@@ -578,6 +601,11 @@ class Durable(TaskWorld[FunctionExecutions]):
                 continue
             named = record.operation.name in told or all_named
             self.require(named, f"{task_id}: {place} is not undone, and nobody was told: {told}")
+            done = self._find(task_id, record.id)
+            for names, read in log.reported:
+                known = undone is None and record.operation.name in names.split(", ")
+                known = known and done is not None and done.at < read
+                self.require(not known, f"{task_id}: {place} was given up, and could be undone")
 
     def _check_once(self, task_id: str, place: str, succeeded: list[Effect]) -> None:
         self.require(bool(succeeded), f"{task_id}: {place} is said to be undone, and is not")
@@ -585,6 +613,21 @@ class Durable(TaskWorld[FunctionExecutions]):
         self.require(
             len(succeeded) - len(disturbed) <= 1, f"{task_id}: {place} was undone more than once"
         )
+
+    def not_undone(self, task_id: str, names: str) -> None:
+        """The operator is told of steps that are not undone. None of them may still run."""
+        log, actor = self.logs[task_id], self.stage.actor
+        assert actor is not None
+        read = self._read.get((actor, self._partition(task_id, "")), 0)
+        log.reported.append((names, read))
+        for place, effects in log.steps.items():
+            record = None if "." in place else self._record(task_id, place)
+            if record is None or record.operation.name not in names.split(", "):
+                continue
+            runs = [e.actor for e in effects if not e.actor.done and e.actor is not actor]
+            alive = [a.name for a in runs if self.ms < self._limits[a] and a.plan.skew_ms == 0]
+            still = record.state is State.STARTED and actor.plan.skew_ms == 0 and alive
+            self.require(not still, f"{task_id}: {place} is given up, while {alive} do it")
 
     def come_late(self) -> None:
         """Whatever is left arrives after all; it changes nothing."""
@@ -661,7 +704,7 @@ def patched(folder: Path) -> Iterator[dict[str, ModuleType]]:
 
 
 def _audit(action: str, task_id: str, principal: str | None, **more: str) -> None:
-    cast(Durable, current()).logs[task_id].reported.append(more["not_undone"])
+    cast(Durable, current()).not_undone(task_id, more["not_undone"])
 
 
 def _worker(tool: str, patch: Any) -> ModuleType:
