@@ -406,7 +406,7 @@ class Durable(TaskWorld[FunctionExecutions]):
         """The state machine does not run a tool that still sleeps."""
         now, partition = self.ms + actor.plan.skew_ms, self._partition(task_id, "")
         until = datetime.fromisoformat(actor.result["wait"]["until"]).timestamp() * 1000
-        for kept in self.journals[partition].values():
+        for _, kept in sorted(self.journals[partition].items()):
             if kept.by is not actor and kept.at > self._read.get((actor, partition), 0):
                 continue  # another run has come further
             asleep = kept.record.operation.kind is Kind.SLEEP and (kept.record.due_at or 0) > now
@@ -415,6 +415,8 @@ class Durable(TaskWorld[FunctionExecutions]):
                 not early or until >= (kept.record.due_at or 0),
                 f"{actor.name} is to run again before its sleep has ended",
             )
+            if asleep:
+                return  # what comes after it was reached by a clock that is ahead
 
     def _check_recorded(self, task_id: str, effects: list[Effect], effect: Effect) -> None:
         (place,) = (p for p, each in self.logs[task_id].steps.items() if each is effects)

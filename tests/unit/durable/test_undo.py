@@ -168,14 +168,14 @@ def test_a_task_that_is_cancelled_at_on_cancel_has_it_in_its_journal() -> None:
 
     task = start_task(hold)
     task.journal_table.partitions.clear()
-    run = Run(
-        task.journal(),
-        task.clock,
-        task.clock() + 60_000,
-        task.tool.ttl,
-        announce_undo=lambda: task.cancel() and None,
-    )
-    finished(DurableOperations(run).on_cancel(tidy))
+
+    def announced() -> None:
+        task.to_undo = True
+        task.cancel()
+
+    deadline = task.clock() + 60_000
+    run = Run(task.journal(), task.clock, deadline, task.tool.ttl, announce_undo=announced)
+    TaskContext(operations=DurableOperations(run)).on_cancel(tidy)
     assert (task.status, DONE) == ("cancelled", ["tidy"])
 
 
