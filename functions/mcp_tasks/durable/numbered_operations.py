@@ -18,7 +18,7 @@ from .attempts import current_token
 from .record import Kind, Operation
 from .run import Mode, Run
 from .slot import Slot
-from .suspension import NonDeterminism
+from .suspension import NonDeterminism, ReplayEnded
 
 MAX_NAME_CHARACTERS: Final = 200
 """Of an operation's key, and of a change's name."""
@@ -49,15 +49,19 @@ class NumberedOperations:
         """Whether the function of a step runs."""
         return current_token.get() is not None
 
-    @property
-    def repeats(self) -> bool:
-        """Whether an earlier run has come further: what the tool reports here, it has reported."""
+    def has_news(self) -> bool:
+        """Whether what the tool reports here is news: no earlier run has come further.
+
+        Raises ReplayEnded in a run that undoes, when the tool is past all that its journal has: it
+        need not work on.
+        """
         if self.in_step:
-            return False
+            return True
         last = self.run.journal.last_operation
-        return self.run.mode is not Mode.FORWARD or (
-            last is not None and int(last.id) > self._count
-        )
+        repeats = last is not None and int(last.id) > self._count
+        if self.run.mode is Mode.UNDO and not repeats:
+            raise ReplayEnded
+        return self.run.mode is Mode.FORWARD and not repeats
 
     def _next(self, kind: Kind, name: str, key: str | None = None, *arguments: Any) -> Slot:
         """The operation that the tool comes to. Raises NonDeterminism when another one was here."""

@@ -76,7 +76,7 @@ class Context:
         message becomes a progress notification, if the client asked for them. What a tool reports
         again in a later run, before an operation that is done, is left out.
         """
-        if self.operations is None or not self.operations.repeats:
+        if self.operations is None or self.operations.has_news():
             self.on_report(message, progress)
 
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
@@ -93,7 +93,7 @@ class Context:
 
         `uri` is the resource's, or one that its template matches.
         """
-        if self.operations is None or not self.operations.repeats:
+        if self.operations is None or self.operations.has_news():
             self.on_resource_changed(uri)
 
     def secret(self, name: str) -> str:

@@ -110,9 +110,8 @@ class Operations(Protocol):
     def in_step(self) -> bool:
         """Whether the function of a step runs."""
 
-    @property
-    def repeats(self) -> bool:
-        """Whether an earlier run of the tool has come further than this one has so far."""
+    def has_news(self) -> bool:
+        """Whether what the tool reports here is news: no earlier run of it has come further."""
 
     def answered(self, key: str, answer: Any) -> None:
         """The tool uses an answer."""

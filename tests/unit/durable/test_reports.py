@@ -67,3 +67,34 @@ def test_a_run_that_only_repeats_tells_nothing() -> None:
     context.report("undoes")
     context.resource_changed("file:///a")
     assert changed == []
+
+
+def reserve() -> str:
+    """A step with an undo."""
+    return "a seat"
+
+
+@tool(task="required")
+def works_on(task: TaskContext) -> int:
+    """Work without a durable operation, and report."""
+    task.step(reserve, undo=str)
+    for number in range(3):
+        task.report(f"number {number}")
+        WORKED.append(number)
+        if number == 1:
+            task.ask("Go on?", Yes)
+    return 3
+
+
+WORKED: list[int] = []
+
+
+def test_a_run_that_undoes_ends_at_the_first_report_after_its_journal() -> None:
+    """It need not work on, and its task has ended."""
+    WORKED.clear()
+    task = start_task(works_on)
+    assert (task.status, WORKED) == ("input_required", [0, 1])
+    task.cancel()
+    assert WORKED == [0, 1]
+    assert task.executed == ["reserve", "str"]
+    assert task.not_undone == []
