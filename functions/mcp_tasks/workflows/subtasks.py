@@ -95,9 +95,11 @@ class Subtasks:
             return nothing
         if not self._write(parent, operation, called, entry, now):
             return nothing
-        partition = journal_partition(parent.tool, parent_id, operation)
-        ended = {number_of(record) for record in self.outcomes.journal_table.read(partition)}
-        left = [number for number in range(len(called.arguments)) if number not in ended]
+        ended = set()
+        if set(ids) & set(parent.subtask_ids):  # the tool calls for those that are left
+            partition = journal_partition(parent.tool, parent_id, operation)
+            ended = {number_of(each) for each in self.outcomes.journal_table.read(partition)}
+        left = [number for number in range(len(ids)) if number not in ended]
         return {"numbers": left[:MAX_AT_ONCE], "concurrency": called.concurrency}
 
     def begin(self, parent_id: str, operation: str, number: int, token: str, now: int) -> bool:
@@ -151,6 +153,8 @@ class Subtasks:
                 some = []
             for task in some:
                 audit("create", task.task_id, task.principal, tool=task.tool, parent=parent.task_id)
+            if len(some) == len(missing):
+                return True
             parent = self.ends.task_table.get(parent.task_id, now)
             if parent.status.terminal or parent.cancel_requested:
                 return False

@@ -12,8 +12,9 @@ import pytest
 
 from mcp_tasks import TaskContext, tool
 from mcp_tasks.durable.journal_table import JournalTable
+from mcp_tasks.durable.record import Record
 from mcp_tasks.testing import LocalTask, start_task
-from tests.unit.support.aws import Calls, create_journal
+from tests.unit.support.aws import JOURNAL, Calls, create_journal, real
 
 Body = Callable[[TaskContext], Any]
 
@@ -35,10 +36,24 @@ def never(seen: list[int]) -> bool:
     return len(seen) > 2
 
 
+class Kept(JournalTable):
+    """Where the outcomes of subtasks are written by another function, which is not counted."""
+
+    def keep(self, partition: str, record: Record) -> None:
+        """Write an outcome."""
+        JournalTable(real("dynamodb"), JOURNAL).write(partition, record, None, 2_000_000_000)
+
+
+@tool(task="required")
+def called(number: int) -> int:
+    """A tool that is called."""
+    return number
+
+
 @pytest.fixture
 def cost(aws: Calls) -> Callable[[Body], tuple[Counter[str], LocalTask]]:
     """The calls of a tool, and its task."""
-    table: Any = JournalTable(aws.client("dynamodb"), create_journal())
+    table: Any = Kept(aws.client("dynamodb"), create_journal())
 
     def run(body: Body) -> tuple[Counter[str], LocalTask]:
         @tool(task="required")
@@ -102,6 +117,15 @@ def test_a_map_costs_a_write_for_each_item(cost: Cost) -> None:
     lanes = Counter({"query": 4 * 2})
     assert calls == OPENED + around + lanes + Counter({"put_item": 20})
     assert task.runs == 1 + 4 + 1
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_subtasks_cost_two_writes_and_a_run_however_many(cost: Cost, count: int) -> None:
+    """And what `workflows/test_subtasks.py` counts for each."""
+    calls, task = cost(lambda task: task.map(called, [{"number": n} for n in range(count)]))
+    assert len(task.subtasks) == count
+    assert calls == OPENED + Counter({"put_item": 2, "query": 3})
+    assert task.runs == 2
 
 
 def test_what_is_undone_costs_two_writes_for_each_step(cost: Cost, aws: Calls) -> None:

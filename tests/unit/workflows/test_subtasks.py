@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -630,3 +631,39 @@ def test_a_task_without_subtasks_ends_with_one_write(family: Family) -> None:
     family.world.calls.forget()
     tree(family).cancel(a_task(), NOW)
     assert family.world.calls.operations == ["update_item"]
+
+
+# what it costs
+
+
+def calls_of(family: Family, work: Callable[[], object]) -> list[str]:
+    """The calls to AWS that something makes."""
+    family.world.calls.forget()
+    work()
+    return family.world.calls.operations
+
+
+def test_a_subtask_costs_its_calls(family: Family) -> None:
+    """docs/durable-functions.md, "What it costs"."""
+    family.call({"upto": 1})
+    family.world.states.wait("token")
+    event = {"task": ID, "operation": OPERATION, "token": "token"}
+    started = calls_of(family, lambda: family.subtasks.handle(event, NOW))
+    assert started == [
+        *("get_item", "query", "transact_write_items"),
+        *("update_item", "start_execution"),
+    ]
+    family.end()
+    told = calls_of(family, family.tell)
+    assert told == [
+        *("get_item", "describe_execution", "update_item"),
+        *("put_item", "send_task_success", "update_item"),
+    ]
+
+
+def test_each_of_many_subtasks_costs_as_much(family: Family) -> None:
+    family.call(*({"upto": n} for n in range(50)))
+    created = calls_of(family, family.create)
+    assert Counter(created) == {"get_item": 2, "query": 1, "transact_write_items": 2}
+    begun = calls_of(family, lambda: [family.begin(n) for n in range(3)])
+    assert Counter(begun) == {"update_item": 3, "start_execution": 3}
