@@ -14,7 +14,7 @@ from tests.campaigns.chaos.run import campaign
 from tests.integration.support.aws import functions, listed, variables
 from tests.integration.support.stacks import Stacks
 
-TASKS = 22
+TASKS = 25
 EXPIRING = frozenset({"outlive", "unheard", "lapses"})
 """Kinds whose tasks take minutes to expire."""
 

@@ -67,5 +67,12 @@ DURABLE_KINDS: Final[Mapping[str, Kind]] = {
     "maps, and refuses": Kind(
         3, "fan", lambda *_: {"refuse": True}, refused=True, durable=_steps()
     ),
+    "grows": Kind(6, "grow", durable=_steps("root")),
+    "grows, and refuses": Kind(
+        3, "grow", lambda *_: {"refuse": True}, refused=True, durable=_steps()
+    ),
+    "grows, and is held": Kind(
+        4, "grow", lambda *_: {"hold": True}, cancel=HELD, durable=_steps("root")
+    ),
     "lapses": Kind(3, "lapse", answered=False, ttl_ms=SHORT_TTL_MS, durable=_steps("a", "b")),
 }

@@ -12,6 +12,7 @@ from local.console import say
 from tests.campaigns.chaos.clients import OVER, Fate, Life
 from tests.campaigns.chaos.durable_verdict import DurableVerdict, Told, judge_durable
 from tests.campaigns.chaos.evidence import Evidence, Execution, Ledger, Noted, running
+from tests.campaigns.chaos.tree_verdict import TreeVerdict, judge_trees, subtasks_of
 
 UNDONE: Final = frozenset({"failed", "cancelled"})
 """The ends of tasks whose rows say when everything is undone."""
@@ -46,6 +47,7 @@ class Verdict:
     asks: int = 0
     """Asks that were answered, and whose answers arrived."""
     durable: DurableVerdict = field(default_factory=DurableVerdict)
+    trees: TreeVerdict = field(default_factory=TreeVerdict)
 
     @property
     def acknowledged(self) -> int:
@@ -83,6 +85,9 @@ def judge(
     _effects(verdict, told, ledger)
     _answers(verdict, told, executions, evidence)
     _durable(verdict, told, rows, executions, evidence, ledger, ended)
+    verdict.trees = judge_trees(rows, told, ledger.durable())
+    for task_id, wrong in verdict.trees.wrong.items():
+        verdict.lost.setdefault(task_id, []).extend(wrong)
     verdict.repairs = evidence.repairs()
     return verdict
 
@@ -171,7 +176,7 @@ def _orphans(
 ) -> None:
     """Tasks that nobody was told of. They may be where a client repeated itself without a key."""
     by_mark = {life.call.mark: life for life in lives}
-    untold = (rows.keys() | executions.keys()) - told.keys()
+    untold = (rows.keys() | executions.keys()) - told.keys() - subtasks_of(rows)
     verdict.orphans = len(untold)
     verdict.open_orphans = sum(
         rows[task_id]["status"]["S"] not in OVER for task_id in untold & rows.keys()
@@ -307,6 +312,9 @@ def show(verdict: Verdict) -> None:
         "  not undone, and named": durable.not_undone,
         "  sleeps": durable.sleeps,
         "  executions that tasks went on in": durable.successors,
+        "tasks that have called tools": verdict.trees.parents,
+        "  their subtasks": verdict.trees.subtasks,
+        "  trees whose results are whole": verdict.trees.whole,
     }.items():
         say(f"{name:40}{value:8}")
     for title, reasons in {
