@@ -7,6 +7,7 @@ hold.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,6 +44,8 @@ from tests.campaigns.model.world import SKEW_MS
 from tests.unit.support.aws import TABLE
 
 STEPS: Final = 14
+RUNS: Final = int(os.environ.get("MODEL_RUNS", "120"))
+"""They take longer than those of the other checks."""
 TASKS_AT_ONCE: Final = 2
 AGAIN_MS: Final = 30_000
 """How long an invocation may be delivered a second time."""
@@ -339,4 +342,4 @@ def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def test_what_is_done_is_kept_and_what_failed_is_undone() -> None:
-    check(DurableTools, STEPS)
+    check(DurableTools, STEPS, RUNS)
