@@ -90,11 +90,10 @@ class DurableOperations(NumberedOperations):
         self.run.go_forward()
         # Race: the task is cancelled at this moment. Whoever undoes it reads the journal after the
         # row says so; so the journal has the function before the row is asked.
-        undo = slot.operation.name
-        begun = self.run.journal.write(slot.new(State.STARTED, undo=undo))
+        begun = self.run.journal.write(slot.new(State.STARTED, undo=slot.operation.name))
         self.run.announce_undo()
         if not begun.ended:
-            self.run.journal.write(slot.new(State.DONE, undo=undo))
+            self.run.journal.write(slot.new(State.DONE, undo=slot.operation.name))
         if slot.record is None:
             self._register(slot, function)
 

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Final, cast
 from mcp_tasks.durable.journal import OUTCOME
 from mcp_tasks.durable.journal_table import JournalTable, record_of
 from mcp_tasks.durable.record import Kind, Record, State
-from mcp_tasks.durable.run import CHECK_CANCELLED_MS
+from mcp_tasks.durable.run import CHECK_CANCELLED_MS, Run
 from mcp_tasks.durable.undo import UNDO
 from mcp_tasks.registry.catalogue import FILE_NAME, Catalogue
 from mcp_tasks.tasks.state import Status
@@ -141,6 +141,8 @@ class Durable(TaskWorld[FunctionExecutions]):
         self._values = 0
         self._limits: dict[Actor, int] = {}
         """When an actor is stopped by Lambda."""
+        self.begins: dict[Actor, int] = {}
+        """When an actor began its run of a tool, which then asks each second whether to go on."""
         self.step_functions.on_end = self._check_execution
         journal: Any = self.stage.client(JOURNAL, dynamodb.InProcess(), self._journal)
         self._workers = workers
@@ -301,7 +303,7 @@ class Durable(TaskWorld[FunctionExecutions]):
             self.require(kept.at > read, f"{what}, which it knew to be done")
             self.statistics["steps that another run ended meanwhile"] += 1
         if log.ended_ms is not None and not spec.get("undo"):
-            late = self.ms - max(log.ended_ms, self._started[actor])
+            late = self.ms - max(log.ended_ms, self.begins[actor])
             self.require(late <= CHECK_CANCELLED_MS, f"{what}, {late} ms after the end of its task")
         if log.undoing is not None and spec.get("undo"):
             begun = kept is not None and kept.at < log.undoing
@@ -701,7 +703,18 @@ def patched(folder: Path) -> Iterator[dict[str, ModuleType]]:
         patch.setattr("mcp_tasks.workflows.tool_run.MAX_EVENTS", MAX_EVENTS)
         patch.setattr("mcp_tasks.workflows.failure_metrics.count", lambda metric: None)
         patch.setattr("mcp_tasks.workflows.undo_execution.audit", _audit)
+        patch.setattr(Run, "__post_init__", _begins(Run.__post_init__))
         yield {name: _worker(name, patch) for name in programs.TOOLS}
+
+
+def _begins(post_init: Callable[[Run], None]) -> Callable[[Run], None]:
+    def begins(run: Run) -> None:
+        world = cast(Durable, current())
+        if world.stage.actor is not None:
+            world.begins[world.stage.actor] = world.ms
+        post_init(run)
+
+    return begins
 
 
 def _audit(action: str, task_id: str, principal: str | None, **more: str) -> None:

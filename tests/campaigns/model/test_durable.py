@@ -7,6 +7,7 @@ hold.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,6 +44,8 @@ from tests.campaigns.model.world import SKEW_MS
 from tests.unit.support.aws import TABLE
 
 STEPS: Final = 14
+RUNS: Final = int(os.environ.get("MODEL_RUNS", "120"))
+"""They take longer than those of the other checks."""
 TASKS_AT_ONCE: Final = 2
 AGAIN_MS: Final = 30_000
 """How long an invocation may be delivered a second time."""
@@ -93,7 +96,7 @@ points = st.sampled_from(
     + [(OBJECTS, 0)]
 )
 late = st.sampled_from([(TASKS, 0), (TASKS, 1), (TASKS, 1), (STATES, 0), (STATES, 1)])
-"""Where a function waits that hears of an end."""
+"""Where a function waits that hears of an end, or a run that says it is to be undone."""
 DEADLY: Final = (Fault.KILLED_BEFORE, Fault.KILLED_AFTER)
 passing = st.dictionaries(
     points.filter(lambda p: p[0] != TOOL), st.sampled_from(Fault), min_size=1, max_size=3
@@ -161,7 +164,7 @@ class DurableTools(Histories):
             possible += [self.deliver_again]
         if world.step_functions.events:
             possible += [self.hear] * 3 + [self.hear_late]
-        if any(actor.name.startswith("worker") for actor in world.suspended):
+        if self._stirring():
             possible += [self.end_beside_run] * 2
         return possible
 
@@ -288,6 +291,9 @@ class DurableTools(Histories):
 
         The execution is broken off, or its task is cancelled.
         """
+        self.fixed = Plan(pauses=frozenset({self.draw(late)}))
+        self.progress()
+        self.fixed = None
         world, suspended = self.world, list(self.world.suspended)
         if running(world):
             execution = self._pick(running(world))
@@ -336,4 +342,4 @@ def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def test_what_is_done_is_kept_and_what_failed_is_undone() -> None:
-    check(DurableTools, STEPS)
+    check(DurableTools, STEPS, RUNS)
