@@ -214,7 +214,7 @@ def test_a_client_that_does_not_resume_is_told_which_subtask_to_answer(
     assert told["status"] == "input_required"
     (question,) = told["questions"]
     chosen = {"task_id": told["taskId"], "key": question["key"], "content": {"yes": True}}
-    assert client.call("task_answer", chosen).result["content"][0]["text"] == "1"
+    assert client.call("task_answer", chosen).result["content"][0]["text"] == "[1]"
 
 
 def test_tasks_result_of_2025_11_25_asks_for_subtasks_and_says_whose(

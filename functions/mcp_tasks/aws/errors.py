@@ -38,6 +38,7 @@ THROTTLING_CODES: Final = frozenset(
         "ThrottledException",
         "ThrottlingException",
         "TooManyRequestsException",
+        "TransactionConflictException",
         "TransactionInProgressException",
     }
 )

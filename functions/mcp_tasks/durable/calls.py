@@ -18,6 +18,7 @@ from ..registry.durable_errors import SubtaskFailed
 from ..registry.results import returned_value
 from ..registry.tool import Tool
 from ..tasks.subtask import MAX_SUBTASKS
+from .maps import MAX_LANES
 from .record import Failure, Record, State
 from .run import Run
 from .slot import Slot
@@ -64,7 +65,7 @@ class Calls:
         record = self.slot.record
         if record is None:
             self.run.go_forward()
-            called = Called(self.tool.name, list(self.arguments), concurrency)
+            called = Called(self.tool.name, list(self.arguments), min(concurrency, MAX_LANES))
             record = self.run.journal.write(self.slot.new(State.STARTED, value=called.as_json()))
         if not record.ended:
             record = self._ended(record)

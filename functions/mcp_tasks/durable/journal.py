@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from ..aws.errors import error_code
 from ..payloads.offloading import json_text
 from ..payloads.pointer import payload_prefix
-from ..payloads.s3_store import PayloadStore
+from ..payloads.s3_store import PayloadStore, PayloadTooLarge
 from .record import Kind, Operation, Record, State
 
 MAX_INLINE_VALUE_BYTES: Final = 8_000
@@ -187,5 +187,7 @@ def _place(record_id: str, within: str | None) -> str:
 def _available() -> Iterator[None]:
     try:
         yield
+    except PayloadTooLarge:
+        raise  # the tool may catch it
     except Exception as error:
         raise JournalUnavailable(error) from None

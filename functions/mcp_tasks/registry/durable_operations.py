@@ -146,6 +146,8 @@ class Durable:
         tolerate: int,
     ) -> Coroutine[Any, Any, list[Any]]:
         """A step for each item; a subtask, if the function is a tool that runs as a task."""
+        if concurrency < 1:
+            raise ValueError(f"task.map: concurrency is at least 1, and not {concurrency}")
         operations, tool = self.durable("map"), tool_of(function)
         if tool is None:
             return operations.map(

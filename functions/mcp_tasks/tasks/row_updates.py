@@ -188,12 +188,16 @@ def fail(
 
 def start_successor(task: Task) -> ConditionalUpdate:
     """Let the task go on in another execution, the one after that which has ended."""
-    # Race: the end of an execution is told twice. Both go on with the same successor, which has
-    # one name; a third one would run beside it.
+    # Races: the end of an execution is told twice. Both go on with the same successor, which has
+    # one name; a third one would run beside it. Or a cancel was requested, which has stopped the
+    # execution that has ended: its successor would run on.
     first = task.execution == 1
     return ConditionalUpdate(
         sources=NOT_TERMINAL,
-        conditions=("attribute_not_exists(#execution)" if first else "#execution = :execution",),
+        conditions=(
+            "attribute_not_exists(#execution)" if first else "#execution = :execution",
+            "attribute_not_exists(cancelRequested)",
+        ),
         names={"#execution": "execution"},
         values={} if first else {":execution": task.execution},
         sets={"execution": task.execution + 1},

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
@@ -15,6 +16,10 @@ from .task_item import task_of
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+CONFLICT: Final = "TransactionConflictException"
+"""A transaction writes the row: its task gets subtasks. botocore does not repeat the call."""
+MAX_CONFLICTS: Final = 5
 
 
 class RowWriter:
@@ -30,12 +35,16 @@ class RowWriter:
 
     def _write(self, task_id: str, update: ConditionalUpdate, now: int) -> Mapping[str, Any]:
         """Write an update; returns DynamoDB's response. Raises what `refusal` returns."""
-        written_at = now
+        written_at, conflicts = now, 0
         while True:
             request = update_request(self._table, task_id, update, now, written_at)
             try:
                 return self._client.update_item(**request)
             except ClientError as error:
+                if error.response["Error"]["Code"] == CONFLICT and conflicts < MAX_CONFLICTS:
+                    conflicts += 1
+                    time.sleep(0.02 * 2**conflicts)
+                    continue
                 refused = refusal(task_id, existing_item(error), update, written_at)
                 if not (update.visible and isinstance(refused, Conflict)):
                     raise refused from None

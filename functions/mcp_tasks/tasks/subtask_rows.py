@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from . import subtask_updates
 from .batch_read import MAX_BATCH_ROWS, read_batch
 from .conditional_update import update_request
-from .errors import UnknownTask
+from .errors import Busy, UnknownTask
 from .row_writer import RowWriter
 from .task import Task
 from .task_item import item_of, task_of
@@ -25,6 +25,8 @@ MAX_ADDED: Final = 25
 "TransactWriteItems"); a new row has up to 100 KB of arguments."""
 
 REFUSED: Final = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
+THROTTLED: Final = frozenset({"ThrottlingError", "ProvisionedThroughputExceeded"})
+"""Reasons of a transaction that was cancelled (API reference, "TransactWriteItems", "Errors")."""
 
 
 class SubtasksChanged(Exception):
@@ -40,7 +42,7 @@ class SubtaskRows(RowWriter):
         So a task's `childTaskIds` name tasks that can be read, and a subtask has a parent that
         names it (SEP-2268, "Getting Subtasks").
 
-        Raises SubtasksChanged when another write came first.
+        Raises SubtasksChanged when another write came first, and Busy when DynamoDB throttles.
         """
         update = subtask_updates.add(parent, tuple(each.task_id for each in subtasks))
         written_at = max(now, parent.last_updated_at)
@@ -71,9 +73,7 @@ class SubtaskRows(RowWriter):
         try:
             self._client.transact_write_items(TransactItems=writes)
         except ClientError as error:
-            if not _codes(error) & REFUSED:
-                raise
-            raise SubtasksChanged from None
+            raise _refusal(error) from None
 
     def begin(self, subtask_id: str, token: str, now: int) -> Task:
         """Note the task token of the parent's state that waits for the subtask's end.
@@ -99,11 +99,10 @@ class SubtaskRows(RowWriter):
             yield from (found[each] for each in batch if each in found)
 
 
-def _codes(error: ClientError) -> set[str]:
-    """Why a transaction was cancelled."""
-    if error.response["Error"]["Code"] != "TransactionCanceledException":
-        return set()
+def _refusal(error: ClientError) -> Exception:
+    """Why a transaction was cancelled: Busy, SubtasksChanged, or the error itself."""
     response: Any = error.response
-    reasons = response.get("CancellationReasons", [])
-    codes = {str(reason.get("Code")) for reason in reasons} - {"None"}
-    return codes if codes <= REFUSED else set()
+    reasons = {str(each.get("Code")) for each in response.get("CancellationReasons", [])} - {"None"}
+    if reasons & THROTTLED:
+        return Busy("DynamoDB throttles the transaction")
+    return SubtasksChanged() if reasons and reasons <= REFUSED else error

@@ -21,6 +21,7 @@ from ..tasks.task_table import TaskTable
 from .execution_outcome import Completed, Failed, may_leave_a_step, outcome
 from .executions import ExecutionEnd, Executions
 from .subtask_outcome import SubtaskOutcomes
+from .successor import goes_on
 from .task_tree import TaskTree
 from .undo_execution import must_be_undone, start_undo
 
@@ -55,7 +56,7 @@ class TaskEnds:
         """
         step_may_run = may_leave_a_step(end, sequential=task.sequential)
         try:
-            if task.cancel_requested and end.status != "SUCCEEDED":
+            if task.cancel_requested and (end.status != "SUCCEEDED" or goes_on(end.output)):
                 task = self.tree.cancel(task, now)
             else:
                 task = self._written(task, end, now, step_may_run=step_may_run)

@@ -43,7 +43,8 @@ def finish(detail: Mapping[str, Any], ends: TaskEnds, now: int) -> Status | None
         finish_undo(task, end, task_table, now)
     if name != execution_name(task):
         return None
-    if not ended and is_function(task, ends.catalogue) and goes_on(end.output):
+    goes = is_function(task, ends.catalogue) and goes_on(end.output) and not task.cancel_requested
+    if not ended and goes:
         started_with = ends.executions.describe(task.state_machine_arn, name)
         if started_with is not None:
             end = replace(end, input=started_with.input)

@@ -117,7 +117,19 @@ class Reconciler:
             return self._fail_without_tool(task, now)
         if execution is None:
             return self._start(task, now)
-        return self._reconcile_asks(task, now)
+        return self._tell_of_subtasks(task, now) or self._reconcile_asks(task, now)
+
+    def _tell_of_subtasks(self, task: Task, now: int) -> Reconciled | None:
+        """Tell a task of its subtasks' ends that it should know of.
+
+        A function of an earlier version ends a subtask as any task, and tells nobody.
+        """
+        done = None
+        for subtask in self.ends.task_table.subtasks.read(task.subtask_ids):
+            if subtask.status.terminal and subtask.parent and subtask.parent.tokens:
+                self.ends.follow_up(subtask, now)
+                done = Reconciled.PARENT_TOLD
+        return done
 
     def _end(self, task: Task, execution: ExecutionEnd, now: int) -> Reconciled:
         """Do what `finish` would have done."""

@@ -15,6 +15,7 @@ from aws_lambda_powertools import Logger
 
 from ..aws.errors import error_code, is_transient
 from ..redaction import error_without_message
+from ..tasks.errors import Busy
 
 TRANSIENT_ERROR: Final = "McpTasksTransientError"
 """The error name that states retry. A tool's author would not give it to an exception."""
@@ -36,7 +37,8 @@ def state_retried_if_transient() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if is_transient(error) or error_code(error) == ACCESS_DENIED:
+        busy = isinstance(error, Busy)
+        if busy or is_transient(error) or error_code(error) == ACCESS_DENIED:
             logger.warning(
                 "A call to AWS failed; Step Functions retries the state", error=error_code(error)
             )

@@ -4,6 +4,7 @@ Beside what every run has (`worker/handler.py`), an event may have
 
     "lane": {"id": "000004", "number": 7}              to run some items of a map
     "undo": true                                       to undo what the tool did
+    "calls": true                                      the state machine starts subtasks
     "crash": {"error", "cause", "count"}               the last run was killed
     "journal": true                                    an earlier run did durable operations
     "killed_lanes": 2                                  of the map that has just run
@@ -31,7 +32,8 @@ MAX_AT_ONCE: Final = 100
 RUN_EVENTS: Final = 15
 """Of one run, and of the question, the wait or the map that follows it."""
 LANE_EVENTS: Final = 12
-SUBTASK_EVENTS: Final = 10
+SUBTASK_EVENTS: Final = 25
+"""With some of its attempts that were throttled."""
 RETRY_EVENTS: Final = 3
 
 

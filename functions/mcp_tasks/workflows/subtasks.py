@@ -5,7 +5,7 @@ A state that calls tools passes one of
 
     {"task", "operation"}                      write the rows of all subtasks of an operation
     {"task", "operation", "number", "token"}   start one of them; the state waits on the token
-    {"task", "operation", "token"}             both, for an operation with one subtask
+    {"task", "operation", "token"}             both, when one subtask is left
 
 `task` is the parent's id and `operation` the durable operation, whose record in the parent's
 journal has the tool and the arguments. Each may be repeated: a subtask's id follows from its place.
@@ -14,6 +14,7 @@ journal has the tool and the arguments. Each may be repeated: a subtask's id fol
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -24,6 +25,7 @@ from ..audit import audit
 from ..durable.calls import Called
 from ..durable.journal import KEPT_AFTER_EXPIRY_MS, journal_partition, number_of
 from ..durable.record import Failure, Record, State
+from ..protocol.errors import ProtocolError
 from ..registry.catalogue import ToolEntry
 from ..tasks.errors import Busy, TaskEnded, UnknownTask
 from ..tasks.reconcile_schedule import SILENCE_MARGIN_MS
@@ -40,6 +42,14 @@ from .subtask_outcome import SubtaskOutcomes
 
 MAX_ATTEMPTS: Final = 8
 """How often rows are written again when the parent's row has changed meanwhile."""
+
+MAX_ADDED_BYTES: Final = 3_000_000
+"""Of the inputs of one transaction's subtasks. DynamoDB takes 4 MB (API reference,
+"TransactWriteItems")."""
+
+DEPLOYMENT_MS: Final = 60_000
+"""How long a tool may be unknown, or its state machine missing, that another tool has called: a
+deployment replaces one function after the other."""
 
 REFUSED: Final = "refused"
 """The name of the failure of a call whose subtasks could not be made."""
@@ -65,11 +75,14 @@ class Subtasks:
         parent_id, operation, token = event["task"], event["operation"], event.get("token")
         if token is None:
             return self.create(parent_id, operation, now)
-        if "number" not in event and not self.create(parent_id, operation, now)["numbers"]:
+        if "number" in event:
+            return {"begun": self.begin(parent_id, operation, event["number"], token, now)}
+        numbers = self.create(parent_id, operation, now)["numbers"]
+        if not numbers:
             # Nothing is to be started: the tool is told why when it runs again.
             self.outcomes.executions.resume(token, {})
             return {"begun": False}
-        return {"begun": self.begin(parent_id, operation, event.get("number", 0), token, now)}
+        return {"begun": self.begin(parent_id, operation, numbers[0], token, now)}
 
     def create(self, parent_id: str, operation: str, now: int) -> dict[str, Any]:
         """Write the rows of an operation's subtasks that are not there yet, in their order.
@@ -84,16 +97,24 @@ class Subtasks:
             return nothing
         if parent.status.terminal or parent.cancel_requested:
             return nothing
-        called = self._called(parent, operation)
-        if called is None:
+        record = self._record(parent, operation)
+        if record is None:
             return nothing
+        called, called_at = self._called(record), record.written_at
         entry = self.ends.catalogue.tools.get(called.tool)
         ids = [subtask_id(parent_id, operation, n) for n in range(len(called.arguments))]
+        if entry is None and now < called_at + DEPLOYMENT_MS:
+            raise Busy(f"the tool {called.tool} is not known yet")
         refusal = _refusal(parent, ids, called.tool, entry)
         if refusal is not None or entry is None:
             self._refuse(parent, operation, refusal or "", now)
             return nothing
-        if not self._write(parent, operation, called, entry, now):
+        try:
+            written = self._write(parent, operation, called, entry, now)
+        except ProtocolError as error:  # of arguments that no execution takes
+            self._refuse(parent, operation, error.message, now)
+            return nothing
+        if not written:
             return nothing
         ended = set()
         if set(ids) & set(parent.subtask_ids):  # the tool calls for those that are left
@@ -117,40 +138,52 @@ class Subtasks:
             self.ends.executions.start(task.state_machine_arn, task_id, task.input or "{}")
         except StartFailed as failed:
             logger.error("StartExecution failed", error=str(failed), task_id=task_id)
+            if failed.refused and now < task.created_at + DEPLOYMENT_MS:
+                raise Busy(f"the tool {task.tool} cannot be started yet") from None
             if failed.refused:
                 self._fail(task, token, now)
                 return False
         return True
 
-    def _called(self, parent: Task, operation: str) -> Called | None:
-        """What the tool has called; None when that is over."""
+    def _record(self, parent: Task, operation: str) -> Record | None:
+        """The record of a call in its tool's journal; None when the call is over."""
         partition = journal_partition(parent.tool, parent.task_id)
         for record in self.outcomes.journal_table.read(partition, operation):
             if record.id == operation and record.state is State.STARTED:
-                payload, value = record.payload, record.value
-                if payload is not None:
-                    value = json.loads(self.ends.payloads.get(payload))
-                return Called.from_json(value)
+                return record
         return None
+
+    def _called(self, record: Record) -> Called:
+        """What the tool has called."""
+        value = record.value
+        if record.payload is not None:
+            value = json.loads(self.ends.payloads.get(record.payload))
+        return Called.from_json(value)
 
     def _write(
         self, parent: Task, operation: str, called: Called, entry: ToolEntry, now: int
     ) -> bool:
         """Write what is missing; False when the parent may have no more subtasks."""
         ids = [subtask_id(parent.task_id, operation, n) for n in range(len(called.arguments))]
-        for _ in range(MAX_ATTEMPTS + len(ids) // MAX_ADDED):
+        changes = 0
+        while changes < MAX_ATTEMPTS:
             there = set(parent.subtask_ids)
             missing = [number for number, task_id in enumerate(ids) if task_id not in there]
             if not missing:
                 return True
-            some = [
-                self._subtask(parent, operation, called.arguments[number], entry, number, now)
-                for number in missing[:MAX_ADDED]
-            ]
+            some: list[Task] = []
+            for number in missing[:MAX_ADDED]:
+                arguments = called.arguments[number]
+                task = self._subtask(parent, operation, arguments, entry, number, now)
+                size = sum(len(each.input or "") for each in (*some, task))
+                if some and size > MAX_ADDED_BYTES:
+                    break
+                some.append(task)
             try:
                 self.ends.task_table.subtasks.add(parent, some, now)
             except SubtasksChanged:
-                some = []
+                some, changes = [], changes + 1
+                time.sleep(changes * 0.05)
             for task in some:
                 audit("create", task.task_id, task.principal, tool=task.tool, parent=parent.task_id)
             if len(some) == len(missing):

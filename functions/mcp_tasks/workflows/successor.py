@@ -41,6 +41,8 @@ def start_successor(
             task = task_table.start_successor(task, now)
         except Conflict as conflict:
             task = conflict.task
+        if task.cancel_requested:
+            return
         start_after(task, end, executions)
 
 

@@ -98,10 +98,12 @@ class ToolRun:
                 raise unavailable.error from None
         if "result" in output or "fail" in output or "lane" in output:
             return output
+        answers = {name: event.get(name) or {} for name in ("answers", "earlier_answers")}
+        if "call" in output and not event.get("calls"):
+            return {SUCCESSOR: answers}  # the execution has a definition without subtasks
         events = events_after(event, output)
         if events <= MAX_EVENTS or not event.get("events"):
             return {**output, "events": events, "journal": bool(self._journal.records)}
-        answers = {name: event.get(name) or {} for name in ("answers", "earlier_answers")}
         return {SUCCESSOR: answers}
 
     def _context(self, task: Context) -> Context:

@@ -68,6 +68,12 @@ WRITERS: Final = {
 
 CONDITIONS: Final = (
     Condition(
+        "task_table.start_successor",
+        "attribute_not_exists(cancelRequested)",
+        "a cancel was requested; the successor would run on when its task's execution is stopped",
+        "workflows/test_successor.py::test_a_task_whose_cancel_is_requested_gets_no_successor",
+    ),
+    Condition(
         "subtask_rows.add",
         "#status IN (:working, :input_required)",
         "the task ends while its subtasks are written; nobody would end them",

@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from mcp_tasks.tasks.batch_read import MAX_BATCH_ROWS
-from mcp_tasks.tasks.errors import Conflict, TaskEnded, UnknownTask
+from mcp_tasks.tasks.errors import Busy, Conflict, TaskEnded, UnknownTask
 from mcp_tasks.tasks.subtask import subtask_id
 from mcp_tasks.tasks.subtask_rows import SubtasksChanged
 from mcp_tasks.tasks.task import Task
@@ -148,6 +148,39 @@ def test_a_transaction_that_meets_another_one_is_a_change(parent: Task) -> None:
     rows = TaskTable(Calls(instead={"transact_write_items": busy}).client("dynamodb"), TABLE)
     with pytest.raises(SubtasksChanged):
         rows.subtasks.add(parent, [a_subtask()], NOW)
+
+
+@pytest.mark.parametrize("reason", ["ThrottlingError", "ProvisionedThroughputExceeded"])
+def test_a_transaction_that_is_throttled_is_repeated_by_the_state(
+    parent: Task, reason: str
+) -> None:
+    def throttled(**_: object) -> None:
+        response = {
+            "Error": {"Code": "TransactionCanceledException", "Message": ""},
+            "CancellationReasons": [{"Code": reason}, {"Code": "None"}],
+        }
+        raise ClientError(response, "TransactWriteItems")  # type: ignore[arg-type]
+
+    rows = TaskTable(Calls(instead={"transact_write_items": throttled}).client("dynamodb"), TABLE)
+    with pytest.raises(Busy):
+        rows.subtasks.add(parent, [a_subtask()], NOW)
+
+
+def test_a_write_that_meets_a_transaction_is_repeated(parent: Task) -> None:
+    """botocore does not."""
+    update, met = real("dynamodb").update_item, 0
+
+    def busy_twice(**request: object) -> object:
+        nonlocal met
+        met += 1
+        if met <= 2:
+            response = {"Error": {"Code": "TransactionConflictException", "Message": ""}}
+            raise ClientError(response, "UpdateItem")  # type: ignore[arg-type]
+        return update(**request)
+
+    rows = TaskTable(Calls(instead={"update_item": busy_twice}).client("dynamodb"), TABLE)
+    rows.report(ID, "in the end", NOW)
+    assert (met, row(rows).status_message) == (3, "in the end")
 
 
 def test_a_transaction_that_is_too_large_is_an_error(parent: Task) -> None:

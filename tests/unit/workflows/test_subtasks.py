@@ -21,7 +21,7 @@ from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.tasks.errors import Busy
 from mcp_tasks.tasks.questions import FormQuestion, open_ask
 from mcp_tasks.tasks.state import Status
-from mcp_tasks.tasks.subtask import MAX_DEPTH, MAX_SUBTASKS, subtask_id
+from mcp_tasks.tasks.subtask import MAX_DEPTH, MAX_SUBTASKS, Relatives, subtask_id
 from mcp_tasks.tasks.task import Task
 from mcp_tasks.workflows import task_tree
 from mcp_tasks.workflows.executions import execution_arn
@@ -29,7 +29,7 @@ from mcp_tasks.workflows.finish import finish
 from mcp_tasks.workflows.reconcile import Reconciled
 from mcp_tasks.workflows.run_event import MAX_AT_ONCE
 from mcp_tasks.workflows.subtask_outcome import SubtaskOutcomes
-from mcp_tasks.workflows.subtasks import Subtasks
+from mcp_tasks.workflows.subtasks import DEPLOYMENT_MS, Subtasks
 from mcp_tasks.workflows.task_tree import TaskTree
 from tests.unit.support.aws import JOURNAL, Died, raw_rows, real, refusing
 from tests.unit.support.example_task import HOUR, ID, NOW, a_task
@@ -68,7 +68,17 @@ class Family:
     def call(self, *arguments: dict[str, Any], tool: str = "count", concurrency: int = 10) -> None:
         """What the worker writes before it asks for the subtasks."""
         called = Called(tool, list(arguments), concurrency).as_json()
-        record = Record(OPERATION, Operation(Kind.CALL, tool), State.STARTED, value=called)
+        operation = Operation(Kind.CALL, tool)
+        text, prefix = json.dumps(called), payload_prefix("count", ID)
+        large = self.world.payloads.put(prefix, text) if len(text) > 8_000 else None
+        record = Record(
+            OPERATION,
+            operation,
+            State.STARTED,
+            value=None if large else called,
+            payload=large,
+            written_at=NOW,
+        )
         self.journal.write(journal_partition("count", ID), record, None, NOW)
 
     def create(self) -> dict[str, Any]:
@@ -247,7 +257,8 @@ def test_subtasks_that_a_task_may_not_have_fail_the_call(
         _make_large(family, changes["others"])
     family.call(*[{"upto": 1}] * count, tool=tool)
     before = len(raw_rows())
-    assert family.create()["numbers"] == []
+    event = {"task": ID, "operation": OPERATION}
+    assert family.subtasks.handle(event, NOW + DEPLOYMENT_MS)["numbers"] == []
     assert len(raw_rows()) == before
     (record,) = family.journal.read(journal_partition("count", ID), OPERATION)
     assert record.failure is not None
@@ -307,8 +318,53 @@ def test_a_single_subtask_that_may_not_be_lets_its_caller_go_on(family: Family) 
     family.call({"upto": 1}, tool="removed")
     family.world.states.wait("token")
     event = {"task": ID, "operation": OPERATION, "token": "token"}
-    assert family.subtasks.handle(event, NOW) == {"begun": False}
+    assert family.subtasks.handle(event, NOW + DEPLOYMENT_MS) == {"begun": False}
     assert family.received == ["token"]
+
+
+def test_the_last_one_of_several_is_begun_and_not_the_first(family: Family) -> None:
+    """The others have ended: one is left, as if there had been one only."""
+    family.call({"upto": 1}, {"upto": 2})
+    family.create()
+    family.begin(0)
+    family.end(0)
+    family.tell(0)
+    family.world.states.wait("token")
+    event = {"task": ID, "operation": OPERATION, "token": "token"}
+    assert family.subtasks.handle(event, NOW) == {"begun": True}
+    assert family.world.states.executions[family.arn(1)].status == "RUNNING"
+    assert family.received == ["token 0"]
+
+
+def test_a_tool_that_is_being_deployed_is_waited_for(family: Family) -> None:
+    """Functions are replaced one after the other."""
+    family.call({"upto": 1}, tool="new")
+    with pytest.raises(Busy):
+        family.subtasks.handle({"task": ID, "operation": OPERATION}, NOW - DEPLOYMENT_MS)
+
+
+def test_large_inputs_are_written_a_few_at_a_time(family: Family) -> None:
+    """A transaction of DynamoDB has 4 MB at most."""
+    given = [{"item": "x" * 200_000} for _ in range(20)]
+    family.call(*given, tool="orders")
+    family.world.calls.forget()
+    family.create()
+    sizes = [
+        sum(len(str(each)) for each in call.arguments["TransactItems"])
+        for call in family.world.calls.made
+        if call.operation == "transact_write_items"
+    ]
+    assert len(sizes) == 2
+    assert max(sizes) < 4_000_000
+    assert len(family.world.row.subtask_ids) == 20
+
+
+def test_arguments_that_no_execution_takes_fail_the_call(family: Family) -> None:
+    family.call({"item": "x" * 300_000}, tool="orders")
+    assert family.create()["numbers"] == []
+    (record,) = family.journal.read(journal_partition("count", ID), OPERATION)
+    assert record.failure is not None
+    assert record.failure.name == "refused"
 
 
 def test_a_start_that_was_throttled_is_made_up_for_by_the_sweeper(family: Family) -> None:
@@ -329,7 +385,9 @@ def test_a_subtask_that_cannot_be_started_fails_and_its_parent_is_told(family: F
     family.world.calls.instead["start_execution"] = refusing(
         "stepfunctions", "StateMachineDoesNotExist"
     )
-    assert family.begin() == {"begun": False}
+    with pytest.raises(Busy):
+        family.begin()  # its state machine may be on its way
+    assert family.begin(now=NOW + DEPLOYMENT_MS) == {"begun": False}
     assert family.row().status is Status.FAILED
     assert family.received == ["token 0"]
     assert family.outcomes()[0].failure is not None
@@ -546,6 +604,24 @@ def test_a_cancel_that_died_is_completed_when_the_parents_execution_has_ended(
     running.world.executions.stop(MACHINE, ID)
     assert running.tell(None, status="ABORTED") is Status.CANCELLED
     assert {running.row(n).status for n in (0, 1)} == {Status.CANCELLED}
+
+
+def test_a_task_that_is_being_cancelled_gets_no_successor(running: Family) -> None:
+    """Its execution ended for its long history just before it was to be stopped."""
+    running.world.rows.request_cancel(ID, NOW, "alice")
+    running.world.states.end(execution_arn(MACHINE, ID), {"successor": {"answers": {}}})
+    assert running.tell(None) is Status.CANCELLED
+    assert execution_arn(MACHINE, f"{ID}-2") not in running.world.states.executions
+
+
+def test_an_end_that_an_earlier_version_has_told_nobody_is_told(running: Family) -> None:
+    """It has taken the subtask out of the reconcile schedule, too."""
+    task = running.row()
+    no_parent = Relatives()
+    running.world.rows.complete(task.task_id, RESULT, NOW, relatives=no_parent)
+    assert running.row().reconcile_at is None
+    assert running.world.reconcile(NOW + 200_000) is Reconciled.PARENT_TOLD
+    assert running.received == ["token 0"]
 
 
 def test_a_result_that_came_before_the_cancel_stands(running: Family) -> None:

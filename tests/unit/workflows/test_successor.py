@@ -115,3 +115,11 @@ def test_a_workflows_output_is_no_successor(world: World) -> None:
     arn = world.states.run(MACHINE, changes["task_id"])
     world.states.end(arn, {"successor": ANSWERS})
     assert told(world, changes["task_id"]) is Status.FAILED
+
+
+def test_a_task_whose_cancel_is_requested_gets_no_successor(world: World) -> None:
+    seen = world.row
+    world.rows.request_cancel(ID, NOW, seen.principal)
+    with pytest.raises(Conflict):
+        world.rows.start_successor(seen, NOW)
+    assert world.row.execution == 1

@@ -11,12 +11,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from aws_lambda_powertools import Logger
+
+from ...aws.errors import error_code, is_transient
+from ...tasks.errors import Busy
 from ...tasks.state import Status
 from ...tasks.task import Task
 from ...tasks.task_table import TaskTable
 
 READ_EVERY_MS: Final = 2_000
-"""How often the subtasks of one task are read for one client."""
+"""How often up to READ_AT_ONCE subtasks are read for one client. More are read less often."""
+READ_AT_ONCE: Final = 50
+
+logger = Logger()
 
 
 @dataclass(slots=True)
@@ -31,14 +38,20 @@ class AskingSubtasks:
     def that_ask(self, task: Task, now: int) -> list[Task]:
         """The subtasks of a task, and theirs, that wait for answers, as they were a moment ago.
 
-        A task without subtasks costs nothing. Those that have ended are not read again. Raises
-        Busy.
+        A task without subtasks costs nothing. Those that have ended are not read again. When AWS
+        fails for the moment, they are those that were found before.
         """
         if not task.subtask_ids or task.status.terminal:
             return []
-        if now >= self._read_at + READ_EVERY_MS:
+        left = len(task.subtask_ids) - len(self._ended)
+        if now >= self._read_at + READ_EVERY_MS * max(1, left // READ_AT_ONCE):
             self._read_at = now
-            self._found = list(self._asking(task))
+            try:
+                self._found = list(self._asking(task))
+            except Exception as error:
+                if not (isinstance(error, Busy) or is_transient(error)):
+                    raise
+                logger.warning("Subtasks could not be read", error=error_code(error))
         return self._found
 
     def _asking(self, task: Task) -> Iterator[Task]:

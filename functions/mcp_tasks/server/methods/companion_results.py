@@ -52,6 +52,8 @@ def cancel_result(task: Task) -> dict[str, Any]:
     """What a call of `task_cancel` is answered with."""
     if task.status is Status.CANCELLED:
         return _result(task, "The task is cancelled")
+    if task.cancel_requested and not task.status.terminal:
+        return _result(task, "The task is being cancelled; its subtasks end first")
     return _result(task, f"The task had ended before: it is {task.status.value}")
 
 

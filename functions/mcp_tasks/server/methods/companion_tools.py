@@ -197,7 +197,7 @@ class CompanionTools:
             task_id = self.operations.check_id(given.get("task_id"))
             self.poll_rate_limit.count(call.principal, task_id)
             if name == ANSWER:
-                self._answer(call, task_id, given)
+                task_id = self._answer(call, task_id, given)
             if name == CANCEL:
                 return Complete(cancel_result(self.operations.cancel(call, task_id)[0]))
             return self.wait(call, task_id, _wait_seconds(given))
@@ -206,14 +206,19 @@ class CompanionTools:
                 raise
             return Complete(error_result(error.message))
 
-    def _answer(self, call: Call, task_id: str, given: Mapping[str, Any]) -> None:
-        key, questions = given.get("key"), open_questions(self.operations.read(call, task_id))
+    def _answer(self, call: Call, task_id: str, given: Mapping[str, Any]) -> str:
+        """Answer a question; returns the task whose call waits: it may be one of a subtask."""
+        task = self.operations.read(call, task_id)
+        key, questions = given.get("key"), open_questions(task)
         if not isinstance(key, str) or key not in questions:
             raise invalid_params(
                 f"No question of the task has this key. Open are: {', '.join(questions) or 'none'}"
             )
         answer = {"action": given.get("action", "accept"), "content": given.get("content")}
         self.operations.answer(call, task_id, {key: answer})
+        while task.parent is not None:
+            task = self.operations.read(call, task.parent.task_id)
+        return task.task_id
 
 
 def becomes_task(entry: ToolEntry) -> bool:

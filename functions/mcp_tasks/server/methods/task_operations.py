@@ -120,7 +120,7 @@ class TaskOperations:
             # Another end came first; or this very write, whose answer was lost.
             self._stop_again(ended.task, now)
             return ended.task, False
-        if task.begun and not task.subtask_ids:  # else it was stopped before its subtasks ended
+        if task.begun:
             self.tree.stop(task)
         return task, True
 
