@@ -708,6 +708,7 @@ def test_a_function_s_worker_gets_what_the_call_held(execution_input: dict[str, 
         "input": execution_input["arguments"],
         "client_can": execution_input["client_can"],
         "trace": execution_input["trace"],
+        "calls": True,
     }
     answers = {"answers": execution_input["answers"], "earlier_answers": {}}
     event = _evaluated(states["Run"]["Arguments"], {}, input=execution_input, context=context)
