@@ -154,7 +154,9 @@ class LocalTask:
         return passed_on
 
     def _output(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        context = TaskContext(task_id=TASK_ID, answers=self.answers, secrets=self.secrets)
+        context = TaskContext(
+            task_id=TASK_ID, answers=self.answers, secrets=self.secrets, on_report=self._report
+        )
         run = Run(
             self._journal(),
             self.clock,
@@ -180,6 +182,11 @@ class LocalTask:
             self.tool.ttl // timedelta(milliseconds=1),
             self.clock,
         )
+
+    def _report(self, message: str, progress: float | None) -> None:
+        """As on AWS, a report to a task that has ended ends the function."""
+        if self.status != "working":
+            raise TaskCancelled
 
     def _announce_undo(self) -> None:
         if self.status != "working":
