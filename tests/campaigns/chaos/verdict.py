@@ -264,7 +264,9 @@ def _durable(
         records = {place: record for place, (record, _) in kept.items()}
         ends = {place: ended[key] for place, (_, key) in kept.items() if key in ended}
         life, row = told.get(task_id), rows.get(task_id)
-        tasks.append(Told(task_id, row, life, records, ends, noted.get(task_id, [])))
+        given_up = evidence.killed(executions.get(task_id, ()))
+        lines = noted.get(task_id, [])
+        tasks.append(Told(task_id, row, life, records, ends, lines, given_up))
     verdict.durable = judge_durable(tasks)
     verdict.durable.successors = sum(
         execution.part.isdigit() for each in executions.values() for execution in each
