@@ -127,7 +127,7 @@ def _wrong(life: Life, row: dict[str, Any] | None) -> list[str]:
             wrong.append(f"has expired, and its row is {row['status']['S']}")
         return wrong
     if life.last is None:
-        return [*wrong, "has no end"]
+        return [*wrong, f"has no end: {life.refusal}"]
     if row is None:
         return [*wrong, "has no row"]
     if row["status"]["S"] != life.last["status"]:
