@@ -215,7 +215,7 @@ class LocalTask:
             task_id=self.task_id,
             answers=self.answers,
             secrets=self.secrets,
-            on_report=lambda message, _: self.reports.append(message),
+            on_report=self._report,
         )
         run = Run(
             self.journal(),
@@ -244,6 +244,12 @@ class LocalTask:
             self.tool.ttl // timedelta(milliseconds=1),
             self.clock,
         )
+
+    def _report(self, message: str, progress: float | None) -> None:
+        """As on AWS, a report to a task that has ended ends the function."""
+        if self.status != "working":
+            raise TaskCancelled
+        self.reports.append(message)
 
     def _announce_undo(self) -> None:
         if self.status != "working":

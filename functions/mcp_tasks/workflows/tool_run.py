@@ -107,11 +107,12 @@ class ToolRun:
         return {SUCCESSOR: answers}
 
     def _context(self, task: Context) -> Context:
-        answers = task.answers
-        if self._mode is Mode.UNDO:
-            self._journal.read()
-            answers = self._journal.answers()
-        return replace(task, operations=self.operations, answers=answers)
+        task = replace(task, operations=self.operations)
+        if self._mode is not Mode.UNDO:
+            return task
+        self._journal.read()
+        # The task has ended: a report would end this run, as one that nobody waits for.
+        return replace(task, answers=self._journal.answers(), on_report=lambda *_: None)
 
     def _next(self, arguments: Any, task: Context) -> dict[str, Any]:
         try:

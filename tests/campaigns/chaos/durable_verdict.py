@@ -26,8 +26,8 @@ from mcp_tasks.workflows.execution_outcome import NOT_UNDONE
 from tests.campaigns.chaos.clients import Life
 from tests.campaigns.chaos.evidence import DurablyNoted
 
-SOME_STEPS: Final = (f"{NOT_UNDONE}some steps", f"{NOT_UNDONE}all steps")
-"""What a row says when what undoes was itself given up."""
+SOME_STEPS: Final = f"{NOT_UNDONE}some steps"
+"""What a row says when the execution that undoes has failed."""
 
 
 @dataclass(slots=True)
@@ -74,6 +74,8 @@ class Told:
     ended: Mapping[str, float]
     """When the record of an operation's end was written, by place."""
     noted: Sequence[DurablyNoted]
+    given_up: bool = False
+    """Whether the execution that undoes has failed because it was killed again and again."""
 
     @property
     def status(self) -> str:
@@ -200,6 +202,7 @@ def _undone(task: Told, verdict: DurableVerdict) -> Iterator[str]:
         if record is None or (record.value or "on cancel") != each.value:
             yield f"undid {each.value}, which is not what {place or each.token} did"
     row = json.dumps(task.row)
+    some = (SOME_STEPS,) if task.given_up else ()
     for place, record in task.records.items():
         if record.undo is None or record.state is State.FAILED:
             continue
@@ -207,10 +210,10 @@ def _undone(task: Told, verdict: DurableVerdict) -> Iterator[str]:
         if undo is not None and undo.state is State.DONE and place in places:
             verdict.undone += 1
         elif record.state is State.DONE and not (undo and undo.state is State.FAILED):
-            yield from _not_undone(record, place, verdict, row, SOME_STEPS)
+            yield from _not_undone(record, place, verdict, row, some)
         else:
             named = (f"{NOT_UNDONE}{record.operation.name}", f", {record.operation.name}")
-            yield from _not_undone(record, place, verdict, row, (*SOME_STEPS, *named))
+            yield from _not_undone(record, place, verdict, row, (*some, *named))
 
 
 def _not_undone(

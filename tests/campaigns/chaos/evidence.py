@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from infra.state_machine_definition import UNKNOWN_OUTCOME_ERRORS
 from local.deployment import LocalStack
 from mcp_tasks.durable.journal_table import record_of
 from mcp_tasks.durable.record import Record
-from mcp_tasks.workflows.execution_names import task_of_execution
+from mcp_tasks.workflows.execution_names import UNDO, task_of_execution
+from mcp_tasks.workflows.execution_outcome import TIMEOUTS
 from tests.campaigns.chaos.tools._ledger import DURABLE, EFFECTS, RUNS
 from tests.integration.support.aws import executions, listed, log_groups, log_lines, rows
 
@@ -170,6 +172,12 @@ class Evidence:
         given = json.loads(described["input"])
         mark: int | None = given.get("arguments", given).get("mark")
         return mark
+
+    def killed(self, executions: Sequence[Execution]) -> bool:
+        """Whether what undoes has failed because its function was killed, or took too long."""
+        undoing = (each.arn for each in executions if each.part == UNDO and each.status == "FAILED")
+        ends = (self._stepfunctions.describe_execution(executionArn=arn) for arn in undoing)
+        return any(end.get("error") in (*UNKNOWN_OUTCOME_ERRORS, *TIMEOUTS) for end in ends)
 
     def answered(self, executions: Sequence[Execution]) -> int:
         """How often a state of these executions got what it waited for by a token."""

@@ -110,19 +110,21 @@ def test_what_is_undone_is_undone_last_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "message", "named"),
+    ("state", "message", "given_up", "named"),
     [
-        (State.STARTED, "Not undone: do", True),
-        (State.STARTED, "", False),
-        (State.DONE, "Not undone: do", False),  # its result is known: it can be undone
-        (State.DONE, "Not undone: some steps", True),  # what undoes was itself given up
+        (State.STARTED, "Not undone: do", False, True),
+        (State.STARTED, "", False, False),
+        (State.DONE, "Not undone: do", False, False),  # its result is known: it can be undone
+        (State.DONE, "Not undone: some steps", True, True),
+        (State.DONE, "Not undone: some steps", False, False),
     ],
 )
-def test_what_is_not_undone_is_named(state: State, message: str, named: bool) -> None:
-    task = told(
-        "cancelled", step(FIRST, "x", state), lines=[noted("did", FIRST, "x")], message=message
-    )
-    verdict = judged(task)
+def test_what_is_not_undone_is_named(
+    state: State, message: str, given_up: bool, named: bool
+) -> None:
+    did = [noted("did", FIRST, "x")]
+    task = told("cancelled", step(FIRST, "x", state), lines=did, message=message)
+    verdict = judged(replace(task, given_up=given_up))
     assert (verdict.not_undone, bool(verdict.lost)) == (int(named), not named)
 
 

@@ -132,7 +132,7 @@ def _wrong(life: Life, row: dict[str, Any] | None) -> list[str]:
             wrong.append(f"has expired, and its row is {row['status']['S']}")
         return wrong
     if life.last is None:
-        return [*wrong, "has no end"]
+        return [*wrong, f"has no end: {life.refusal}"]
     if row is None:
         return [*wrong, "has no row"]
     if row["status"]["S"] != life.last["status"]:
@@ -269,7 +269,9 @@ def _durable(
         records = {place: record for place, (record, _) in kept.items()}
         ends = {place: ended[key] for place, (_, key) in kept.items() if key in ended}
         life, row = told.get(task_id), rows.get(task_id)
-        tasks.append(Told(task_id, row, life, records, ends, noted.get(task_id, [])))
+        given_up = evidence.killed(executions.get(task_id, ()))
+        lines = noted.get(task_id, [])
+        tasks.append(Told(task_id, row, life, records, ends, lines, given_up))
     verdict.durable = judge_durable(tasks)
     verdict.durable.successors = sum(
         execution.part.isdigit() for each in executions.values() for execution in each

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from pydantic import BaseModel
@@ -55,6 +56,11 @@ def release(what: str) -> None:
     DONE.append(f"release {what}")
 
 
+def release_and_report(task: TaskContext, what: str) -> None:
+    task.report(f"releasing {what}")
+    release(what)
+
+
 def tidy() -> None:
     DONE.append("tidy")
 
@@ -76,6 +82,22 @@ def book(task: TaskContext, things: list[str], end: str = "ask") -> str:
 def test_the_last_thing_is_undone_first() -> None:
     start_task(book, {"things": ["a", "b"]}).cancel()
     assert DONE == ["reserve a", "reserve b", "release b", "release a", "tidy"]
+
+
+@tool(task="required")
+def book_and_report(task: TaskContext) -> str:
+    """Reserve something, and say so."""
+    task.report("reserving")
+    task.step(reserve, "a", undo=partial(release_and_report, task))
+    task.report("reserved")
+    task.ask("Pay?", Yes)
+    return "paid"
+
+
+def test_a_tool_that_reports_is_undone() -> None:
+    """A report to a task that has ended ends the function, and the undoing with it."""
+    task = start_task(book_and_report, {}).cancel()
+    assert (DONE, task.not_undone) == (["reserve a", "release a"], [])
 
 
 @pytest.mark.parametrize("end", ["crash", "refuse"])

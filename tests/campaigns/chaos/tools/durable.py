@@ -24,14 +24,14 @@ from mcp_tasks.workflows import tool_run
 
 from ._ledger import FOLDER, HOLDING, ITEMS, LEGS, begin, did, did_before, note, ran
 
-MAX_EVENTS: Final = 70
+MAX_EVENTS: Final = 50
 """Of an execution's history, for the tools of this file: a task goes on in another execution after
-some four runs, and not after 600."""
+some three runs, and not after 600."""
 if FOLDER in os.environ:  # within a function of the campaign
     setattr(tool_run, "MAX_EVENTS", MAX_EVENTS)  # noqa: B010  it is final for everybody else
 
 POLLED: Final = timedelta(seconds=2)
-TIMEOUT: Final = timedelta(seconds=20)
+TIMEOUT: Final = timedelta(seconds=30)
 SHORT: Final = timedelta(seconds=25)
 A_SECOND: Final = timedelta(seconds=1)
 LONG: Final = timedelta(minutes=1)
