@@ -122,12 +122,12 @@ def on_moto(patched: AbstractContextManager[T]) -> Iterator[T]:
     logging.disable(logging.NOTSET)
 
 
-def check(histories: type[Histories], steps: int) -> None:
-    """Make RUNS histories, of so many times three steps."""
+def check(histories: type[Histories], steps: int, runs: int = RUNS) -> None:
+    """Make so many histories, of so many times three steps."""
     run_state_machine_as_test(
         histories,
         settings=settings(
-            max_examples=RUNS,
+            max_examples=runs,
             stateful_step_count=steps,
             derandomize="MODEL_RUNS" not in os.environ,
             backend=BACKEND,
