@@ -7,8 +7,8 @@
     {"do": "ask"}            a question
     {"do": "on_cancel"}      something that is to be done if the task fails or is cancelled
     {"do": "now"}            what needs a record; also "uuid", which needs none, and "version"
-    {"do": "call", ...}      the `tool`, once for each of the arguments in `calls`: a subtask each, of
-                             which `lanes` run at once; `alone`: by `task.call`
+    {"do": "call", ...}      the `tool`, once for each of the arguments in `calls`: a subtask each,
+                             of which `lanes` run at once; `alone`: by `task.call`
     {"do": "end", ...}       `how`: it returns, it refuses (ToolError), or it crashes
 
 A step and an item may have `takes`, the seconds that it runs; `fails`, how often it raises before

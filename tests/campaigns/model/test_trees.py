@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize
 
 from tests.campaigns.model import dynamodb
-from tests.campaigns.model.actors import JOURNAL, OBJECTS, STATES, TASKS, TOOL, Plan
+from tests.campaigns.model.actors import JOURNAL, OBJECTS, STATES, TASKS, Fault, Plan
 from tests.campaigns.model.durable import Durable, running
 from tests.campaigns.model.figures import figures
 from tests.campaigns.model.histories import RUNS, SUSPENDED, check, on_moto
@@ -74,6 +74,15 @@ late_points = st.sampled_from(
     + [(OBJECTS, 0)]
 )
 """Where a function waits that writes subtasks, begins one, or tells of its end."""
+interrupted = st.one_of(
+    st.builds(Plan, pauses=st.frozensets(late_points, min_size=1, max_size=1)),
+    st.builds(Plan, pauses=st.frozensets(late_points, min_size=1, max_size=1)),
+    st.builds(
+        Plan,
+        faults=st.dictionaries(late_points, st.sampled_from(Fault), min_size=1, max_size=2),
+        pauses=st.frozensets(late_points, max_size=1),
+    ),
+)
 
 
 class TreesOfTools(DurableTools):
@@ -140,15 +149,14 @@ class TreesOfTools(DurableTools):
         invocation = self._pick(self._starting())
         execution, world = invocation.execution, self.world
         before = list(world.suspended)
-        world.invoke(invocation, Plan(pauses=frozenset({self.draw(late_points)})))
+        world.invoke(invocation, self.draw(interrupted))
         slow = [actor for actor in world.suspended if actor not in before]
         match self.draw(st.sampled_from(("lose", "lose", "cancel", "break", "go on", "hear"))):
             case "lose":
                 world.step_functions.failed(invocation, KILLED)
                 self._run(execution)
             case "cancel":
-                plan = Plan(pauses=frozenset({self.draw(late_points)}))
-                world.cancel(OWNER, world.task_of(execution), plan)
+                world.cancel(OWNER, world.task_of(execution), self.draw(interrupted))
             case "break":
                 self.break_off()
             case "hear" if world.step_functions.events:

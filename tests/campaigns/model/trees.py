@@ -28,7 +28,7 @@ from mcp_tasks.tasks.task import Task, now_ms
 from mcp_tasks.tasks.task_item import task_of
 from mcp_tasks.workflows.execution_names import task_of_execution
 from mcp_tasks.workflows.reconcile import EXPIRED
-from mcp_tasks.workflows.retry import state_retried_if_transient
+from mcp_tasks.workflows.retry import TRANSIENT_ERROR, state_retried_if_transient
 from mcp_tasks.workflows.subtask_outcome import ONE_LANE, SubtaskOutcomes
 from mcp_tasks.workflows.subtasks import Subtasks
 from tests.campaigns.model import dynamodb
@@ -90,8 +90,11 @@ class Trees(Durable):
             with state_retried_if_transient():
                 return self.subtasks.handle(event, now_ms())
         except Exception as error:
+            name = type(error).__name__
             self.require(bool(actor.hit), f"{actor.name} raised {error!r}, and nothing had failed")
-            return Failed(type(error).__name__, str(error))
+            passes = name == TRANSIENT_ERROR
+            self.require(passes, f"{actor.name} raised {error!r}: its state is not retried")
+            return Failed(name, str(error))
 
     def _new_call(
         self, script: list[dict[str, Any]], entry: ToolEntry, can: Any, data: str
