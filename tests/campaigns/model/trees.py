@@ -409,6 +409,7 @@ def patched(folder: Path) -> Iterator[dict[str, ModuleType]]:
     with durable_patched(folder) as workers, pytest.MonkeyPatch.context() as patch:
         patch.setattr("mcp_tasks.workflows.end_task.MAX_ROW_RESULT_BYTES", ROW_RESULT)
         patch.setattr("mcp_tasks.workflows.subtask_outcome.MAX_INLINE_VALUE_BYTES", ROW_RESULT)
+        patch.setattr("mcp_tasks.workflows.task_tree.MAX_SECONDS", float("inf"))  # of the machine
         patch.setattr("mcp_tasks.durable.journal.MAX_INLINE_VALUE_BYTES", JOURNAL_VALUE)
         yield workers
 
