@@ -44,6 +44,12 @@ THROTTLING_CODES: Final = frozenset(
 )
 """Transient errors whose HTTP status is below 500, as if the caller were at fault."""
 
+PASSING_REASONS: Final = frozenset(
+    {"ProvisionedThroughputExceeded", "ThrottlingError", "TransactionConflict"}
+)
+"""Why DynamoDB cancels a transaction that may succeed when it is repeated (API reference,
+"TransactWriteItems")."""
+
 _UNANSWERED: Final = "mcp-tasks/unanswered"
 """The mark of an error before which an earlier attempt of the call got no answer."""
 
@@ -52,7 +58,8 @@ def is_transient(error: BaseException) -> bool:
     """Whether the same call may succeed when it is repeated."""
     if isinstance(error, ClientError):
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        return status >= 500 or error_code(error) in THROTTLING_CODES
+        passes = status >= 500 or error_code(error) in THROTTLING_CODES
+        return passes or _cancelled_for_a_while(error)
     return isinstance(error, BotoCoreError) and not isinstance(error, ParamValidationError)
 
 
@@ -77,6 +84,15 @@ def record_unanswered_attempts(client: BaseClient) -> None:
     events.register("needs-retry", _record_attempt)
     events.register("after-call", _mark_response)
     events.register("after-call-error", _mark_exception)
+
+
+def _cancelled_for_a_while(error: ClientError) -> bool:
+    """Whether a transaction was cancelled for want of capacity, or by another write. What it says
+    of conditions then, it says of rows that may be changed by the time that it is repeated."""
+    response: Any = error.response
+    reasons = {str(each.get("Code")) for each in response.get("CancellationReasons", ())}
+    lasting = reasons - PASSING_REASONS - {"None", "ConditionalCheckFailed"}
+    return bool(reasons & PASSING_REASONS) and not lasting
 
 
 def _sent(error: BaseException) -> bool:

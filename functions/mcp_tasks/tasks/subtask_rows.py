@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from . import subtask_updates
 from .batch_read import MAX_BATCH_ROWS, read_batch
 from .conditional_update import update_request
-from .errors import Busy, UnknownTask
+from .errors import UnknownTask
 from .row_writer import RowWriter
 from .task import Task
 from .task_item import item_of, task_of
@@ -25,7 +25,6 @@ MAX_ADDED: Final = 25
 "TransactWriteItems"); a new row has up to 100 KB of arguments."""
 
 REFUSED: Final = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
-THROTTLED: Final = frozenset({"ThrottlingError", "ProvisionedThroughputExceeded"})
 """Reasons of a transaction that was cancelled (API reference, "TransactWriteItems", "Errors")."""
 
 
@@ -42,7 +41,7 @@ class SubtaskRows(RowWriter):
         So a task's `childTaskIds` name tasks that can be read, and a subtask has a parent that
         names it (SEP-2268, "Getting Subtasks").
 
-        Raises SubtasksChanged when another write came first, and Busy when DynamoDB throttles.
+        Raises SubtasksChanged when another write came first.
         """
         update = subtask_updates.add(parent, tuple(each.task_id for each in subtasks))
         written_at = max(now, parent.last_updated_at)
@@ -100,9 +99,7 @@ class SubtaskRows(RowWriter):
 
 
 def _refusal(error: ClientError) -> Exception:
-    """Why a transaction was cancelled: Busy, SubtasksChanged, or the error itself."""
+    """SubtasksChanged for a transaction that was cancelled for that; else the error itself."""
     response: Any = error.response
     reasons = {str(each.get("Code")) for each in response.get("CancellationReasons", [])} - {"None"}
-    if reasons & THROTTLED:
-        return Busy("DynamoDB throttles the transaction")
     return SubtasksChanged() if reasons and reasons <= REFUSED else error

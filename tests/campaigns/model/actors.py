@@ -180,6 +180,10 @@ class Stage:
 
     def _hit(self, fault: Fault, target: str, operation: str, effect: Callable[[], Any]) -> Any:
         match fault:
+            case Fault.THROTTLED if operation == "transact_write_items":
+                assert self.actor is not None
+                conflict = len(self.actor.plan.faults) % 2
+                raise _cancelled("TransactionConflict" if conflict else "ThrottlingError")
             case Fault.THROTTLED:
                 raise _error(_THROTTLES[target], 400, operation)
             case Fault.FAILED_BEFORE:
@@ -241,6 +245,15 @@ class _Client:
             return self._stage.call(self._target, operation, effect)
 
         return call
+
+
+def _cancelled(reason: str) -> ClientError:
+    """A transaction that was not written, for a reason of its first item (DynamoDB API reference,
+    "TransactWriteItems")."""
+    error = _error("TransactionCanceledException", 400, "TransactWriteItems")
+    response: Any = error.response
+    response["CancellationReasons"] = [{"Code": reason, "Message": "no"}, {"Code": "None"}]
+    return error
 
 
 def _error(code: str, status: int, operation: str) -> ClientError:

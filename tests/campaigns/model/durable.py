@@ -42,6 +42,7 @@ from tests.campaigns.model.dynamodb import Item
 from tests.campaigns.model.history import MINUTE, START, begin, current
 from tests.campaigns.model.programs import Trouble
 from tests.campaigns.model.state_machine import (
+    ASK,
     KILLED,
     KILLS,
     THROTTLED,
@@ -68,7 +69,7 @@ ROUNDS: Final = 300
 SWEEPS: Final = 16
 """So many looks of the sweeper end every task, once nothing fails and nothing waits any more."""
 
-EXPECTED: Final = ("Boom", "StepFailed", "WaitTimedOut", "TaskCancelled")
+EXPECTED: Final = ("Boom", "StepFailed", "SubtaskFailed", "WaitTimedOut", "TaskCancelled")
 """What a worker may raise when nothing has failed."""
 BREAKS: Final = frozenset({TRANSIENT_ERROR, THROTTLED, TIMEOUT, *KILLS})
 """What an execution that undoes may fail of, besides its end from outside."""
@@ -126,6 +127,8 @@ class Durable(TaskWorld[FunctionExecutions]):
     script: ClassVar = "program"
     may_change: ClassVar = frozenset({*DUE, "undo", "statusMessage"})
     most_ms = FUNCTION_MS
+    sweeps: ClassVar = SWEEPS
+    rounds: ClassVar = ROUNDS
 
     def __init__(self, statistics: Counter[str], workers: dict[str, ModuleType]) -> None:
         super().__init__(statistics)
@@ -176,7 +179,7 @@ class Durable(TaskWorld[FunctionExecutions]):
             assert actor is not None
             self._limits[actor] = self._started[actor] + FUNCTION_MS
             if not worker:
-                return ask(event, self.rows, self.executions, now_ms())
+                return self._serve(invocation.function, event)
             handler = self._workers[invocation.execution.machine.removeprefix(MACHINE)].handler
             try:
                 return handler(event, Context(self._limits[actor] - self.ms))
@@ -198,8 +201,13 @@ class Durable(TaskWorld[FunctionExecutions]):
                 self._check_output(actor, invocation)
                 self.step_functions.returned(invocation, actor.result)
 
-        what = f"{'worker' if worker else 'ask'} {invocation.execution.name}"
+        what = f"{invocation.function.strip('${}')} {invocation.execution.name}"
         self.run(f"{what} at {invocation.line.at}", work, plan, after=after)
+
+    def _serve(self, function: str, event: dict[str, Any]) -> Any:
+        """A function of the stack that a state calls, and that is no tool's worker."""
+        assert function == ASK
+        return ask(event, self.rows, self.executions, now_ms())
 
     def task_of(self, execution: FunctionExecution) -> str:
         """The id of the task that an execution is of."""
@@ -544,7 +552,7 @@ class Durable(TaskWorld[FunctionExecutions]):
         self.step_functions.lag_ms = 0
         self.advance(2 * SKEW_MS)
         sweeps = 0
-        for _ in range(ROUNDS):
+        for _ in range(self.rounds):
             self._work_off(answering)
             rows = dynamodb.items(TABLE)
             if not any("reconcileAt" in row for row in rows):
@@ -557,7 +565,7 @@ class Durable(TaskWorld[FunctionExecutions]):
                 sweeps += 1
                 self.advance(max(MINUTE, self.due_in_ms(), 0 if answering else max([0, *ends])))
             self.sweep()
-            self.require(sweeps <= SWEEPS, f"{sweeps} sweeps, and not all tasks are settled")
+            self.require(sweeps <= self.sweeps, f"{sweeps} sweeps, and not all tasks are settled")
         self.check_settled()
 
     def _work_off(self, answering: bool) -> None:

@@ -118,4 +118,6 @@ def _as_botocore_has_it(error: Any, operation: str) -> ClientError:
     }
     if "Item" in told:
         response["Item"] = told["Item"]
+    if "CancellationReasons" in told:
+        response["CancellationReasons"] = told["CancellationReasons"]
     return ClientError(response, operation)

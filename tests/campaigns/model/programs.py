@@ -7,6 +7,8 @@
     {"do": "ask"}            a question
     {"do": "on_cancel"}      something that is to be done if the task fails or is cancelled
     {"do": "now"}            what needs a record; also "uuid", which needs none, and "version"
+    {"do": "call", ...}      the `tool`, once for each of the arguments in `calls`: a subtask each,
+                             of which `lanes` run at once; `alone`: by `task.call`
     {"do": "end", ...}       `how`: it returns, it refuses (ToolError), or it crashes
 
 A step and an item may have `takes`, the seconds that it runs; `fails`, how often it raises before
@@ -26,7 +28,7 @@ from pydantic import BaseModel
 
 from mcp_tasks import Retry, TaskContext, ToolError, tool
 from mcp_tasks.registry.decorated_function import DECLARATION
-from mcp_tasks.registry.durable_errors import StepFailed, WaitTimedOut
+from mcp_tasks.registry.durable_errors import StepFailed, SubtaskFailed, WaitTimedOut
 from mcp_tasks.registry.function_tool import FunctionTool
 from tests.campaigns.model.history import current
 
@@ -169,6 +171,19 @@ def _on_cancel(task: TaskContext, place: str, spec: dict[str, Any]) -> Any:
     task.on_cancel(_named(f"undo{place}", undo))
 
 
+def _call(task: TaskContext, place: str, spec: dict[str, Any]) -> Any:
+    """The subtasks' results; `{"failed": ...}` when the call has raised."""
+    called, calls = {"quick": quick, "slow": slow}[spec["tool"]], spec["calls"]
+    try:
+        if spec.get("alone") and len(calls) == 1:
+            return [task.call(called, **calls[0])]
+        return task.map(called, calls, concurrency=spec["lanes"], tolerate=spec.get("tolerate", 0))
+    except (SubtaskFailed, ToolError) as failed:
+        if not spec.get("catch"):
+            raise
+        return {"failed": _plain(failed)}
+
+
 def _end(task: TaskContext, place: str, spec: dict[str, Any]) -> Any:
     if spec["how"] == "refuse":
         raise ToolError("refused")
@@ -186,6 +201,7 @@ OPERATIONS: Final[dict[str, Callable[[TaskContext, str, dict[str, Any]], Any]]] 
     "now": lambda task, place, spec: task.now().isoformat(),
     "uuid": lambda task, place, spec: [str(task.uuid()), task.random()],
     "version": lambda task, place, spec: task.version(f"change{place}"),
+    "call": _call,
     "end": _end,
 }
 

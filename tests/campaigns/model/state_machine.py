@@ -27,6 +27,7 @@ from mcp_tasks.registry.function_tool import FunctionTool
 from tests.campaigns.model.step_functions import RETRIES, Account, Execution, Token, Waits
 
 ASK: Final = "${ask}"
+SUBTASKS: Final = "${subtasks}"
 WORKER: Final = "${worker}"
 WITH_TOKEN: Final = "arn:aws:states:::lambda:invoke.waitForTaskToken"
 
@@ -40,6 +41,7 @@ TIMEOUT: Final = "States.Timeout"
 class Doing(StrEnum):
     """What a line of control does."""
 
+    QUEUES = "waits for its turn"
     BEGINS = "begins a state"
     INVOKES = "waits for a function"
     ASKS = "waits for a token"
@@ -57,7 +59,7 @@ class Invocation:
     execution: FunctionExecution
     line: Line
     function: str
-    """`${worker}` or `${ask}`, as the definition names it."""
+    """`${worker}`, `${ask}` or `${subtasks}`, as the definition names it."""
     event: dict[str, Any]
     at: int
     times: int = 0
@@ -86,6 +88,8 @@ class Line:
     heard: Any = None
     """The function's or the token's output, or the error: `{"Error", "Cause"}`."""
     lanes: list[Line] = field(default_factory=list)
+    at_once: int = 0
+    """How many of its lanes may run side by side."""
     retried: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -233,11 +237,14 @@ class FunctionExecutions(Account[FunctionExecution]):
                 line.at = [*chosen, state["Default"]][0]
             case "Map":
                 processor = state["ItemProcessor"]
+                line.at_once = self._value(execution, line, state["MaxConcurrency"])
                 for item in self._value(execution, line, state["Items"]):
                     lane = Line(processor["States"], processor["StartAt"], None, line, item)
+                    lane.doing = Doing.QUEUES
                     lane.input = self._value(execution, lane, state["ItemSelector"], line.input)
                     line.lanes.append(lane)
                 line.doing = Doing.MAPS
+                self._let_begin(line)
             case "Fail":
                 error, cause = (
                     self._value(execution, line, state[name]) for name in ("Error", "Cause")
@@ -259,7 +266,7 @@ class FunctionExecutions(Account[FunctionExecution]):
             self.tokens[line.token.value] = line.token
         told = self._value(execution, line, event)
         if line.token is not None:
-            line.token.names = frozenset(told["requests"])
+            line.token.names = frozenset(told.get("requests", ()))
         line.doing = Doing.INVOKES
         line.invocation = Invocation(execution, line, function, told, self._clock())
 
@@ -321,6 +328,16 @@ class FunctionExecutions(Account[FunctionExecution]):
         if line.outer is None:
             execution.output = json.dumps(line.input)
             self.close(execution, "SUCCEEDED")
+        else:
+            self._let_begin(line.outer)
+
+    def _let_begin(self, line: Line) -> None:
+        """Let as many iterations of a Map run as its MaxConcurrency says."""
+        queued = [lane for lane in line.lanes if lane.doing is Doing.QUEUES]
+        over = sum(lane.doing is Doing.OVER for lane in line.lanes)
+        running = len(line.lanes) - len(queued) - over
+        for lane in queued[: max(0, line.at_once - running)]:
+            lane.doing = Doing.BEGINS
 
     def _value(
         self,

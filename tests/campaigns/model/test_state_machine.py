@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -12,6 +12,7 @@ from tests.campaigns.model import programs
 from tests.campaigns.model.state_machine import (
     ASK,
     KILLED,
+    SUBTASKS,
     THROTTLED,
     WORKER,
     Doing,
@@ -156,3 +157,75 @@ def test_an_execution_ends_when_its_task_expires(account: Account) -> None:
     account.go_on()
     account.pass_time(1_800_000)
     assert account.execution.status == "TIMED_OUT"
+
+
+CALL: Final = {"operation": "000001", "count": 3}
+TRANSIENT: Final = "McpTasksTransientError"
+
+
+def subtasks_of(account: Account, numbers: list[int], concurrency: int) -> list[Invocation]:
+    """The functions that start subtasks, when those have been written."""
+    account.states.returned(account.next(), {"call": CALL})
+    created = account.next()
+    assert (created.function, created.event["operation"]) == (SUBTASKS, "000001")
+    account.states.returned(created, {"numbers": numbers, "concurrency": concurrency})
+    account.go_on()
+    return account.execution.invocations
+
+
+def answer(account: Account, subtask: Invocation) -> None:
+    """A subtask has begun, and its end is told."""
+    account.states.returned(subtask, {"begun": True})
+    account.states.send_task_success(taskToken=subtask.event["token"], output="{}")
+    account.go_on()
+
+
+def test_so_many_subtasks_run_side_by_side(account: Account) -> None:
+    first, second = subtasks_of(account, [0, 1, 2], 2)
+    assert [each.event["number"] for each in (first, second)] == [0, 1]
+    account.states.returned(first, {"begun": True})
+    account.go_on()
+    assert account.execution.invocations == [second]
+    account.states.send_task_success(taskToken=first.event["token"], output="{}")
+    account.go_on()
+    _, third = account.execution.invocations
+    assert third.event["number"] == 2
+    answer(account, second)
+    answer(account, third)
+    assert account.next().function == WORKER
+
+
+def test_no_subtask_is_waited_for_when_there_is_none(account: Account) -> None:
+    assert [each.function for each in subtasks_of(account, [], 1)] == [WORKER]
+
+
+def test_a_state_that_starts_a_subtask_is_tried_again_with_another_token(account: Account) -> None:
+    (first,) = subtasks_of(account, [4], 1)
+    account.states.failed(first, KILLED)
+    second = account.next()
+    assert second.event["number"] == 4
+    assert second.event["token"] != first.event["token"]
+    with pytest.raises(account.states.exceptions.TaskTimedOut):
+        account.states.send_task_success(taskToken=first.event["token"], output="{}")
+    answer(account, second)
+    assert account.next().function == WORKER
+
+
+def test_a_subtask_that_is_throttled_is_left_for_the_next_run(account: Account) -> None:
+    subtasks_of(account, [0], 1)
+    for _ in range(RETRIES + 1):
+        account.states.failed(account.next(), THROTTLED)
+    account.go_on()
+    assert not account.execution.invocations
+    account.pass_time(10_000)
+    assert account.next().function == WORKER
+
+
+def test_a_call_of_one_subtask_is_one_state(account: Account) -> None:
+    account.states.returned(account.next(), {"call": {**CALL, "count": 1}})
+    account.states.failed(account.next(), TRANSIENT)
+    call = account.next()
+    assert call.function == SUBTASKS
+    assert "number" not in call.event
+    answer(account, call)
+    assert account.next().function == WORKER

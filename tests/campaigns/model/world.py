@@ -150,6 +150,9 @@ class Bucket:
         first, last = map(int, Range.removeprefix("bytes=").split("-"))
         return {"Body": BytesIO(self.objects[Key][first : last + 1])}
 
+    def copy_object(self, *, Key: str, CopySource: dict[str, str], **_: Any) -> None:
+        self.objects[Key] = self.objects[CopySource["Key"]]
+
 
 class Inline:
     """A ThreadPoolExecutor that does one thing after the other, in the actor's own thread."""

@@ -47,13 +47,13 @@ def test_a_boolean_is_no_number(flag: bool) -> None:
     assert from_attribute({"BOOL": flag}) is flag
 
 
-@pytest.mark.parametrize("value", [0.5, b"x", [1], {1}, Decimal(1), object()])
+@pytest.mark.parametrize("value", [0.5, b"x", (1,), {1}, Decimal(1), object()])
 def test_a_type_that_rows_do_not_use_is_an_error(value: Any) -> None:
     with pytest.raises(TypeError, match=type(value).__name__):
         to_attribute(value)
 
 
-@pytest.mark.parametrize("attribute", [{"SS": ["a"]}, {"B": b"x"}, {"L": []}])
+@pytest.mark.parametrize("attribute", [{"SS": ["a"]}, {"B": b"x"}, {"NS": ["1"]}])
 def test_an_attribute_that_rows_do_not_use_is_an_error(attribute: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="attribute"):
         from_attribute(attribute)
@@ -63,3 +63,9 @@ def _holds_decimal(value: Any) -> bool:
     if isinstance(value, Mapping):
         return any(map(_holds_decimal, value.values()))
     return isinstance(value, Decimal)
+
+
+def test_a_list_keeps_its_order() -> None:
+    attribute = to_attribute(["b", "a"])
+    assert attribute == {"L": [{"S": "b"}, {"S": "a"}]}
+    assert from_attribute(attribute) == ["b", "a"]

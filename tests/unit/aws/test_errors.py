@@ -36,6 +36,7 @@ def refusal(code: str, status: int = 400) -> ClientError:
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",
         "ThrottlingException",
+        "TransactionConflictException",
         "TransactionInProgressException",
         "ExecutionLimitExceeded",
         "KmsThrottlingException",
@@ -47,6 +48,26 @@ def refusal(code: str, status: int = 400) -> ClientError:
 def test_no_room_passes(code: str) -> None:
     """Under a status that says that it is the caller's fault: 400."""
     assert is_transient(refusal(code))
+
+
+@pytest.mark.parametrize(
+    ("reasons", "passes"),
+    [
+        (["ThrottlingError", "None"], True),
+        (["None", "ProvisionedThroughputExceeded"], True),
+        (["TransactionConflict", "ThrottlingError"], True),
+        (["ConditionalCheckFailed", "ThrottlingError"], True),
+        (["ConditionalCheckFailed", "None"], False),
+        (["ThrottlingError", "ValidationError"], False),
+        (["None", "ItemCollectionSizeLimitExceeded"], False),
+    ],
+)
+def test_a_transaction_is_cancelled_for_a_while_or_for_good(
+    reasons: list[str], passes: bool
+) -> None:
+    error: Any = refusal("TransactionCanceledException")
+    error.response["CancellationReasons"] = [{"Code": reason} for reason in reasons]
+    assert is_transient(error) is passes
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504])

@@ -10,8 +10,9 @@ from dataclasses import replace
 import pytest
 from botocore.exceptions import ClientError
 
+from mcp_tasks.aws.errors import is_transient
 from mcp_tasks.tasks.batch_read import MAX_BATCH_ROWS
-from mcp_tasks.tasks.errors import Busy, Conflict, TaskEnded, UnknownTask
+from mcp_tasks.tasks.errors import Conflict, TaskEnded, UnknownTask
 from mcp_tasks.tasks.subtask import subtask_id
 from mcp_tasks.tasks.subtask_rows import SubtasksChanged
 from mcp_tasks.tasks.task import Task
@@ -162,8 +163,9 @@ def test_a_transaction_that_is_throttled_is_repeated_by_the_state(
         raise ClientError(response, "TransactWriteItems")  # type: ignore[arg-type]
 
     rows = TaskTable(Calls(instead={"transact_write_items": throttled}).client("dynamodb"), TABLE)
-    with pytest.raises(Busy):
+    with pytest.raises(ClientError) as raised:
         rows.subtasks.add(parent, [a_subtask()], NOW)
+    assert is_transient(raised.value)
 
 
 def test_a_write_that_meets_a_transaction_is_repeated(parent: Task) -> None:
