@@ -187,12 +187,7 @@ class LocalTask:
     def _run(self, more: Mapping[str, Any]) -> dict[str, Any]:
         """One invocation of the worker, and its output."""
         self.runs += 1
-        event: dict[str, Any] = {
-            "answers": self.answers,
-            "events": self._events,
-            "calls": True,
-            **more,
-        }
+        event = {"answers": self.answers, "events": self._events, "calls": True, **more}
         if self._crashes and "lane" not in more:
             event["crash"] = {"error": CRASH_ERROR, "cause": "", "count": self._crashes}
         try:
