@@ -109,6 +109,16 @@ def test_what_a_cancelled_task_did_is_undone(client: Client, ledger: Path) -> No
     assert ledger.read_text().splitlines()[3:] == RELEASED
 
 
+def test_what_a_sleeping_task_did_is_undone_when_it_is_cancelled_and_not_when_it_would_wake(
+    client: Client, ledger: Path
+) -> None:
+    task_id = client.start("book_trip", ledger=str(ledger), end="sleep")
+    wait_until(lambda: ledger.exists() and len(ledger.read_text().splitlines()) == 3)
+    client.cancel(task_id)
+    wait_until(lambda: len(ledger.read_text().splitlines()) >= 7)
+    assert ledger.read_text().splitlines()[3:] == RELEASED
+
+
 @pytest.fixture
 def catalogue() -> Iterator[Catalogue]:
     """The tools of the stack, in this process."""

@@ -19,8 +19,9 @@ from .calls import Calls, checked_arguments
 from .maps import Map
 from .numbered_operations import NumberedOperations, check_name
 from .record import Kind, Operation, State
-from .run import Run
+from .run import Mode, Run
 from .slot import Slot
+from .suspension import ReplayEnded
 from .typed_value import TypedValue
 
 Result = TypeVar("Result")
@@ -109,6 +110,8 @@ class DurableOperations(NumberedOperations):
             due_at = self.run.time(until)
             record = self.run.journal.write(slot.new(State.WAITING, due_at=due_at))
         if (record.due_at or 0) > self.run.clock():
+            if self.run.mode is not Mode.FORWARD:
+                raise ReplayEnded  # what is undone does not wait until the tool would have woken
             self.run.suspend(record.due_at or 0)
 
     def wait_for(

@@ -149,6 +149,8 @@ def book_trip(task: TaskContext, ledger: str, end: str = "") -> str:
         raise ToolError("too expensive")
     if end == "crash":
         raise ValueError("a bug")
+    if end == "sleep":
+        task.sleep(timedelta(hours=1))
     if not task.ask("Pay?", Approve).yes:
         raise ToolError("not paid")
     return "paid"

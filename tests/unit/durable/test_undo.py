@@ -247,3 +247,21 @@ def test_an_undo_is_left_to_its_run_until_lambda_has_ended_that() -> None:
     task.cancel()
     assert task.clock() >= began + task.tool.timeout // timedelta(milliseconds=1) + END_MARGIN_MS
     assert DONE == ["reserve a", "release a"]
+
+
+@tool(task="required")
+def book_and_sleep(task: TaskContext) -> None:
+    """Reserve something, sleep, and ask."""
+    task.step(reserve, "a", undo=release)
+    task.sleep(timedelta(hours=2))
+    task.ask("Pay?", Yes)
+
+
+def test_what_is_undone_does_not_wait_until_the_tool_would_have_woken() -> None:
+    task = start_task(book_and_sleep)
+    assert task.status == "input_required"
+    task.clock.ms -= 3_600_000  # it is cancelled asleep
+    cancelled_at = task.clock()
+    task.cancel()
+    assert DONE == ["reserve a", "release a"]
+    assert task.clock() == cancelled_at
