@@ -13,6 +13,7 @@ from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
+from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ..aws.errors import error_code, is_transient
@@ -30,6 +31,8 @@ that is not found by then may have run."""
 MAX_START_BEFORE_TASK_MS: Final = 3600 * 1000
 """How much earlier than its task's creation an execution may have started: clocks differ. One that
 started before that is of an earlier task with the same id (`ExecutionEnd.is_of`)."""
+
+logger = Logger()
 
 
 class StartFailed(Exception):
@@ -118,6 +121,10 @@ class Executions:
             )
         except self._client.exceptions.ExecutionDoesNotExist:
             return
+        except self._client.exceptions.ValidationException:
+            # What becomes of a stop of an execution that has ended is not documented. Whoever gets
+            # an error for it has nothing left to stop.
+            logger.warning("StopExecution was refused; the execution has ended", execution=name)
 
     def describe(self, state_machine_arn: str, name: str) -> ExecutionEnd | None:
         """Read the status of an execution, with its input and output; None when there is none.

@@ -21,6 +21,7 @@ from ..aws.errors import is_transient
 from ..registry.catalogue import ToolEntry
 from ..tasks.errors import Conflict, TaskEnded, UnknownTask
 from ..tasks.reconcile_schedule import EXPIRED_MS
+from ..tasks.state import Status
 from ..tasks.task import Task
 from .ask import deliver_answers
 from .end_task import TaskEnds, fail_task, is_function
@@ -144,7 +145,8 @@ class Reconciler:
     def _reconcile_ended(self, task: Task, now: int) -> Reconciled:
         """Stop the execution of a task that has ended, see that its parent knows, and that what it
         did is undone."""
-        self._stop(task)
+        if task.status is not Status.COMPLETED:  # by the end of its execution
+            self._stop(task)
         if task.parent is not None and task.parent.tokens:
             self.ends.follow_up(task, now)
             return Reconciled.PARENT_TOLD

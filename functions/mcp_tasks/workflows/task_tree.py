@@ -17,6 +17,7 @@ from aws_lambda_powertools import Logger
 from ..audit import audit
 from ..aws.errors import error_code
 from ..tasks.errors import Busy, Conflict, TaskEnded, UnknownTask
+from ..tasks.state import Status
 from ..tasks.task import Task
 from ..tasks.task_table import TaskTable
 from .execution_names import execution_name
@@ -103,12 +104,13 @@ class TaskTree:
         _check(limit)
         try:
             ended = end()
-        except TaskEnded as before:
-            return before.task
+        except TaskEnded as before:  # or this very write, whose answer was lost
+            ended = before.task
         except UnknownTask:
             return subtask
-        audit("end", ended.task_id, ended.principal, status=ended.status.value)
-        if ended.begun:
+        else:
+            audit("end", ended.task_id, ended.principal, status=ended.status.value)
+        if ended.begun and ended.status is not Status.COMPLETED:
             self.stop(ended)
         return ended
 

@@ -29,6 +29,9 @@ from tests.campaigns.chaos.evidence import DurablyNoted
 SOME_STEPS: Final = f"{NOT_UNDONE}some steps"
 """What a row says when the execution that undoes has failed."""
 
+SUBTASK_FAILED: Final = "The tool failed: SubtaskFailed"
+"""What a task says whose subtask was killed before its first operation."""
+
 
 @dataclass(slots=True)
 class DurableVerdict:
@@ -206,6 +209,8 @@ def _undone(task: Told, verdict: DurableVerdict) -> Iterator[str]:
     for place, record in task.records.items():
         if record.undo is None or record.state is State.FAILED:
             continue
+        if record.state is State.STARTED and not _began(task, place):
+            continue  # the task was cancelled before the step began
         undo = task.records.get(f"{UNDO}{place}")
         if undo is not None and undo.state is State.DONE and place in places:
             verdict.undone += 1
@@ -214,6 +219,13 @@ def _undone(task: Told, verdict: DurableVerdict) -> Iterator[str]:
         else:
             named = (f"{NOT_UNDONE}{record.operation.name}", f", {record.operation.name}")
             yield from _not_undone(record, place, verdict, row, (*some, *named))
+
+
+def _began(task: Told, place: str) -> bool:
+    """Whether a step has had an effect, or its task's row says that it may have had one."""
+    token = str(unique_id(task.task_id, place))
+    noted = any(each.token == token for each in task.noted)
+    return noted or "undo" in (task.row or {})
 
 
 def _not_undone(
@@ -251,7 +263,8 @@ def _end(task: Told, verdict: DurableVerdict) -> Iterator[str]:
     message = life.last["error"]["message"]
     if life.call.kind.crashes and message.startswith("The tool failed: ValueError"):
         return
-    if HEAD not in task.records:
+    of_subtask = life.call.kind.tool == "grow" and message == SUBTASK_FAILED
+    if HEAD not in task.records or of_subtask:
         verdict.failures[message] += 1
     else:
         yield f"failed, and was not to: {message}"

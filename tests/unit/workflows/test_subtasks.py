@@ -743,3 +743,41 @@ def test_each_of_many_subtasks_costs_as_much(family: Family) -> None:
     assert Counter(created) == {"get_item": 2, "query": 1, "transact_write_items": 2}
     begun = calls_of(family, lambda: [family.begin(n) for n in range(3)])
     assert Counter(begun) == {"update_item": 3, "start_execution": 3}
+
+
+# what a fault campaign has found
+
+
+def test_a_subtask_whose_cancel_got_no_answer_is_stopped(running: Family) -> None:
+    """botocore repeats the write, which finds that the subtask has ended."""
+    update = real("dynamodb").update_item
+
+    def twice(**request: Any) -> Any:
+        if request["ExpressionAttributeValues"].get(":set0") == {"S": "cancelled"}:
+            update(**request)
+        return update(**request)
+
+    running.world.calls.instead["update_item"] = twice
+    tree(running)._cancel_subtask(running.row(), NOW, float("inf"))
+    assert running.row().status is Status.CANCELLED
+    assert running.world.states.executions[running.arn()].status == "ABORTED"
+
+
+def test_a_completed_subtask_has_nothing_to_stop(running: Family) -> None:
+    """Its parent is told, whatever a stop of an execution that has ended would come to."""
+    running.end()
+    running.world.rows.complete(
+        running.row().task_id, RESULT, NOW, relatives=running.row().relatives
+    )
+    running.world.calls.instead["stop_execution"] = refusing(
+        "stepfunctions", "ServiceUnavailableException"
+    )
+    task = running.row()
+    assert task.reconcile_at is not None
+    done = running.world.reconciler.reconcile(task, task.reconcile_at)
+    assert done is Reconciled.PARENT_TOLD
+
+
+def test_a_stop_of_an_execution_that_has_ended_may_be_refused(running: Family) -> None:
+    running.world.calls.instead["stop_execution"] = refusing("stepfunctions", "ValidationException")
+    running.world.executions.stop(MACHINE, running.row().task_id)

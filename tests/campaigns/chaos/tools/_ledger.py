@@ -27,7 +27,7 @@ RUNS, EFFECTS, DURABLE = "runs", "effects", "durable"
 
 HOLDING: Final = "holding"
 """What a tool reports that is to be cancelled soon."""
-LEGS: Final = 5
+LEGS: Final = 7
 """Steps, and waits, of a tool that goes on in several executions."""
 ITEMS: Final = 9
 """Of each map."""

@@ -21,12 +21,17 @@ from pydantic import BaseModel
 
 from mcp_tasks import AsyncTaskContext, Retry, StepFailed, TaskContext, ToolError, tool
 from mcp_tasks.workflows import tool_run
+from mcp_tasks.workflows.run_event import LANE_EVENTS, RUN_EVENTS, SUBTASK_EVENTS
 
 from ._ledger import FOLDER, HOLDING, ITEMS, LEGS, begin, did, did_before, note, ran
 
-MAX_EVENTS: Final = 50
+LANES: Final = 3
+CALLS: Final = 2
+"""Lanes of a map, and subtasks, at once."""
+MAX_EVENTS: Final = RUN_EVENTS + max(LANES * LANE_EVENTS, CALLS * SUBTASK_EVENTS) + 20
 """Of an execution's history, for the tools of this file: a task goes on in another execution after
-some three runs, and not after 600."""
+some five runs, and not after 600. A run, a map and a few throttled calls have to fit into it: else
+the task would go on in another execution for ever."""
 if FOLDER in os.environ:  # within a function of the campaign
     setattr(tool_run, "MAX_EVENTS", MAX_EVENTS)  # noqa: B010  it is final for everybody else
 
@@ -35,7 +40,6 @@ TIMEOUT: Final = timedelta(seconds=30)
 SHORT: Final = timedelta(seconds=25)
 A_SECOND: Final = timedelta(seconds=1)
 LONG: Final = timedelta(minutes=1)
-LANES: Final = 3
 AGAIN: Final = Retry(attempts=5, delay=A_SECOND, jitter=False)
 
 

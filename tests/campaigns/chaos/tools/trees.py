@@ -9,11 +9,11 @@ from typing import Any, Final
 from mcp_tasks import TaskContext, ToolError, tool
 
 from ._ledger import HOLDING, begin
-from .durable import LONG, POLLED, TIMEOUT, Done, Steps
+from .durable import CALLS, LONG, POLLED, TIMEOUT, Done, Steps
 
 ROOT: Final = "root"
 DEPTH: Final = 2
-WIDTH: Final = 2
+WIDTH: Final = CALLS
 REFUSING: Final = "root.1.0"
 """The leaf that refuses, where one does."""
 KEPT: Final = timedelta(hours=1)
