@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from threading import RLock
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 from botocore import xform_name
 from botocore.model import OperationModel
 from botocore.parsers import JSONParser
 from moto.core.exceptions import JsonRESTError, ServiceException
 from moto.dynamodb.responses import DynamoHandler
+
+ONE_AT_A_TIME: Final = RLock()
+"""moto checks a condition and writes in two steps, and copies its tables for a transaction."""
 
 
 def without_http(client: Any, account: str) -> Any:
@@ -26,7 +30,8 @@ def without_http(client: Any, account: str) -> Any:
         handler.body = handler.params = json.loads(params["body"])
         handler.current_account, handler.region = account, client.meta.region_name
         try:
-            result = getattr(handler, xform_name(model.name))().result
+            with ONE_AT_A_TIME:
+                result = getattr(handler, xform_name(model.name))().result
         except JsonRESTError as error:
             return _answer(model, error.code, error.description)
         except ServiceException as error:
