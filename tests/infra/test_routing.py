@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from infra.options import MAX_PRIORITY
+from infra.address_options import MAX_PRIORITY
 from infra.routing import Route, routes
 from tests.infra.assembly import Assembly
 from tests.integration.support.router import Domain, HeaderMatch, Rule
