@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from mcp_tasks.notifications.event_bus import EventBus, NotPublished
+
 from ..deployed_stack import Clients
 from .errors import ReplayError
 from .messages import DeadLetterMessage
@@ -42,22 +44,16 @@ def destination_of(source: str, outputs: Mapping[str, str], clients: Clients) ->
 
 
 def _to_bus(events: Any, name: str) -> Destination:
+    """Put events onto the bus again; one that is refused for good, without its content."""
+    bus = EventBus(events, name)
+
     def put(message: DeadLetterMessage) -> None:
-        event = _json_object(message.body)
         try:
-            entry = {
-                "EventBusName": name,
-                "Source": event["source"],
-                "DetailType": event["detail-type"],
-                "Detail": json.dumps(event["detail"]),
-                "Resources": event["resources"],
-                "Time": event["time"],
-            }
-        except KeyError:
+            bus.publish_again(_json_object(message.body))
+        except (KeyError, TypeError, ValueError):
             raise ReplayError(UNKNOWN_MESSAGE) from None
-        response = events.put_events(Entries=[entry])
-        if response["FailedEntryCount"]:
-            raise ReplayError(f"PutEvents: {response['Entries'][0]['ErrorCode']}")
+        except NotPublished as error:
+            raise ReplayError(f"PutEvents: {error}") from None
 
     return put
 

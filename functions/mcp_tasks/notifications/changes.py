@@ -2,14 +2,17 @@
 "Task Status Notifications"), which are the task as `tasks/get` returned it at that moment.
 
 An event has more members in `_meta`, which clients do not get: the task's revision, by which
-changes are put in order; the names of the members that were too large for an event; and a hash of
-the session whose client has asked for the task.
+changes are put in order; the names of the members that an event cannot carry; and a hash of the
+session whose client has asked for the task.
+
+Source: EventBridge API reference, "PutEvents": JSON's integers have 64 bits, its objects and arrays
+at most 1,000 levels, an entry at most 256 KB.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -29,7 +32,13 @@ MAX_DETAIL_BYTES: Final = 240_000
 """Of an event's detail. EventBridge and SQS take 256 KB, with what EventBridge adds itself."""
 
 OMITTED_FIRST: Final = ("result", "inputRequests", "error", "statusMessage")
-"""The members that are left out of a detail that is too large, in this order."""
+"""The members that are left out of a detail that is too large, in this order. They are a change's
+content: all that a tool, its caller or its user has a say in."""
+
+SMALLEST_INTEGER: Final = -(2**63)
+LARGEST_INTEGER: Final = 2**63 - 1
+MAX_DEPTH: Final = 500
+"""Levels of a member. Python's encoder takes about 1,000, as EventBridge does."""
 
 logger = Logger()
 
@@ -46,7 +55,7 @@ class Change:
     params: dict[str, Any]
     """The notification's params, without `_meta`."""
     left_out: tuple[str, ...] = ()
-    """The names of the members that were too large for an event."""
+    """The names of the members that the event does not carry."""
     session: str | None = None
     """The session whose client has asked for the task, as its topic (`session_topic`)."""
 
@@ -130,7 +139,7 @@ def changes_to_publish(
                 continue
             task = task_of(new)
             change = fit_to_event(change_to(task, task.last_updated_at, wire_format))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, RecursionError, TypeError, ValueError) as error:
             if isinstance(error, UnreadableRow) and "schemaVersion" in new:
                 raise  # of another version of this code, which a later attempt may read
             task_id = images.get("Keys", {}).get("taskId", {}).get("S")
@@ -140,11 +149,43 @@ def changes_to_publish(
 
 
 def fit_to_event(change: Change) -> Change:
-    """The change without the members that make it too large for an event."""
-    params, left_out = dict(change.params), list(change.left_out)
+    """The change without the members that PutEvents would refuse, and without those that make it
+    too large for an event."""
+    refused = [name for name in OMITTED_FIRST if not _may_be_put(change.params.get(name))]
+    change = _without(change, refused)
     for member in OMITTED_FIRST:
-        if len(json.dumps(params, separators=(",", ":"))) <= MAX_DETAIL_BYTES:
+        if len(json.dumps(change.params, separators=(",", ":"))) <= MAX_DETAIL_BYTES:
             break
-        if params.pop(member, None) is not None:
-            left_out.append(member)
-    return replace(change, params=params, left_out=tuple(left_out))
+        change = _without(change, [member])
+    return change
+
+
+def without_content(change: Change) -> Change:
+    """The change with nothing but the task's id, status and times."""
+    return _without(change, OMITTED_FIRST)
+
+
+def _without(change: Change, members: Sequence[str]) -> Change:
+    absent = [name for name in members if change.params.get(name) is not None]
+    if not absent:
+        return change
+    params = {name: value for name, value in change.params.items() if name not in absent}
+    return replace(change, params=params, left_out=(*change.left_out, *absent))
+
+
+def _may_be_put(value: Any) -> bool:
+    """Whether all integers of a JSON value have 64 bits, and it is not too deep."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        deeper: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                deeper.extend(each.values())
+            elif isinstance(each, list):
+                deeper.extend(each)
+            elif isinstance(each, int) and not SMALLEST_INTEGER <= each <= LARGEST_INTEGER:
+                return False
+        if not deeper:
+            return True
+        level = deeper
+    return False

@@ -2,23 +2,29 @@
 
 Any EventBridge rule on the bus can match the events.
 
-Source: EventBridge API reference, "PutEvents"; user guide, "Handling failures with PutEvents".
+A change that EventBridge refuses for good is published once more without its content: the stream
+would otherwise repeat it for an hour, with everybody's later changes behind it. Whoever gets a
+change without its content reads the task.
+
+Source: EventBridge API reference, "PutEvents" and "PutEventsResultEntry" (which error codes are
+retryable); user guide, "Handling failures with PutEvents".
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ..aws.errors import error_code
+from ..aws.errors import THROTTLING_CODES, error_code
 from ..tasks.task import Task
 from ..workflows.executions import execution_arn
-from .changes import MAX_DETAIL_BYTES, Change
+from .changes import MAX_DETAIL_BYTES, Change, read_change, without_content
 from .server_changes import MAX_URI_CHARACTERS, RESOURCE_UPDATED
 
 if TYPE_CHECKING:
@@ -31,12 +37,41 @@ DETAIL_TYPE: Final = "notifications/tasks"
 MAX_ENTRIES: Final = 10
 """Of one call of PutEvents."""
 
+RETRYABLE_CODES: Final = THROTTLING_CODES | {
+    "InternalException",
+    "InternalFailure",
+    "ServiceUnavailable",
+}
+"""Of an entry. An entry that was refused with another code is refused every time."""
+
+REFUSED_CALLS: Final = frozenset(
+    {"RequestEntityTooLargeException", "SerializationException", "ValidationException"}
+)
+"""Codes of a whole call, one of whose entries is refused every time."""
 
 logger = Logger()
 
 
 class NotPublished(Exception):
     """EventBridge did not take all events of a call. The message has its error codes."""
+
+    def __init__(self, codes: Iterable[str]) -> None:
+        super().__init__(", ".join(sorted(set(codes))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """An event that is to be put onto the bus."""
+
+    entry: PutEventsRequestEntryTypeDef
+    change: Change | None = None
+    """What it tells of a task."""
+
+    def without_content(self) -> _Event | None:
+        """The same event with less in it; None when there is nothing to leave out."""
+        if self.change is None or (less := without_content(self.change)) == self.change:
+            return None
+        return _Event({**self.entry, "Detail": less.detail()}, less)
 
 
 class EventBus:
@@ -49,17 +84,30 @@ class EventBus:
     def publish(self, changes: Iterable[tuple[Task, Change]]) -> int:
         """Publish every change, and return how many there were.
 
-        Raises NotPublished when EventBridge did not take some of them. It took those before. The
-        stream repeats all of them, so an event comes at least once.
+        A change that EventBridge refuses for good is published without its content. Raises
+        NotPublished when EventBridge did not take some of them, and may later. It took those
+        before. The stream repeats all of them, so an event comes at least once.
         """
         count = 0
-        for entries in _batches(self._entry(task, change) for task, change in changes):
-            response = self._client.put_events(Entries=entries)
-            if response["FailedEntryCount"]:
-                codes = {e["ErrorCode"] for e in response["Entries"] if "ErrorCode" in e}
-                raise NotPublished(", ".join(sorted(codes)))
-            count += len(entries)
+        for events in _batches(_Event(self._entry(task, each), each) for task, each in changes):
+            self._put(events)
+            count += len(events)
         return count
+
+    def publish_again(self, event: Mapping[str, Any]) -> None:
+        """Publish what was an event on the bus. Raises NotPublished, ClientError, and KeyError for
+        what was none.
+        """
+        detail_type, detail = event["detail-type"], event["detail"]
+        entry: PutEventsRequestEntryTypeDef = {
+            "EventBusName": self._name,
+            "Source": event["source"],
+            "DetailType": detail_type,
+            "Detail": json.dumps(detail),
+            "Resources": event["resources"],
+            "Time": event["time"],
+        }
+        self._put([_Event(entry, read_change(detail) if detail_type == DETAIL_TYPE else None)])
 
     def announce(self, method: str, params: Mapping[str, Any]) -> None:
         """Publish a change of a resource or a list. Raises NotPublished, and ClientError."""
@@ -74,7 +122,7 @@ class EventBus:
             ]
         )
         if response["FailedEntryCount"]:
-            raise NotPublished(str(response["Entries"][0].get("ErrorCode")))
+            raise NotPublished([str(response["Entries"][0].get("ErrorCode"))])
 
     def resource_changed(self, uri: str) -> None:
         """Announce that a resource has changed.
@@ -89,6 +137,47 @@ class EventBus:
         except (NotPublished, BotoCoreError, ClientError) as error:
             logger.error("A change of a resource was not published", error=error_code(error))
 
+    def _put(self, events: Sequence[_Event]) -> None:
+        """Put events onto the bus, without their content those that are refused with it.
+
+        Raises NotPublished for an event that is refused without its content: the bus or this
+        function's rights are in disorder then, and whoever mends them wants the event.
+        """
+        less: list[_Event] = []
+        for event, code in self._refused(events):
+            smaller = event.without_content()
+            if smaller is None or smaller.change is None:
+                raise NotPublished([code])
+            change = smaller.change
+            logger.error(
+                "EventBridge refused a change of a task; it is published without its content",
+                error=code,
+                task_id=change.task_id,
+                revision=change.revision,
+                left_out=change.left_out,
+            )
+            less.append(smaller)
+        if less and (refused := self._refused(less)):
+            raise NotPublished(code for _, code in refused)
+
+    def _refused(self, events: Sequence[_Event]) -> list[tuple[_Event, str]]:
+        """Put events onto the bus; returns those that are refused for good, with their codes.
+
+        Raises NotPublished and ClientError for what may succeed another time.
+        """
+        try:
+            response = self._client.put_events(Entries=[event.entry for event in events])
+        except ClientError as error:
+            if error_code(error) not in REFUSED_CALLS:
+                raise
+            if len(events) == 1:
+                return [(events[0], error_code(error))]
+            return [refused for event in events for refused in self._refused([event])]
+        codes = [entry.get("ErrorCode") for entry in response["Entries"]]
+        if retryable := [code for code in codes if code in RETRYABLE_CODES]:
+            raise NotPublished(code for code in retryable if code)
+        return [(event, code) for event, code in zip(events, codes, strict=True) if code]
+
     def _entry(self, task: Task, change: Change) -> PutEventsRequestEntryTypeDef:
         return {
             "EventBusName": self._name,
@@ -101,23 +190,21 @@ class EventBus:
         }
 
 
-def _batches(
-    entries: Iterable[PutEventsRequestEntryTypeDef],
-) -> Iterator[list[PutEventsRequestEntryTypeDef]]:
-    """Split the entries into calls of PutEvents, no two entries of one task in the same call.
+def _batches(events: Iterable[_Event]) -> Iterator[list[_Event]]:
+    """Split the events into calls of PutEvents, no two events of one task in the same call.
 
     EventBridge may refuse an entry and take a later one of the same call.
     """
-    batch: list[PutEventsRequestEntryTypeDef] = []
+    batch: list[_Event] = []
     tasks: set[str] = set()
     size = 0
-    for entry in entries:
-        (task,), length = entry["Resources"], _size(entry)
+    for event in events:
+        (task,), length = event.entry["Resources"], _size(event.entry)
         full = len(batch) == MAX_ENTRIES or size + length > MAX_DETAIL_BYTES
         if batch and (full or task in tasks):
             yield batch
             batch, tasks, size = [], set(), 0
-        batch.append(entry)
+        batch.append(event)
         tasks.add(task)
         size += length
     if batch:

@@ -18,6 +18,7 @@ from mcp_tasks.notifications.changes import (
     changes_to_publish,
     fit_to_event,
     read_change,
+    without_content,
 )
 from mcp_tasks.server.methods.task_wire_format import detailed_task
 from mcp_tasks.tasks.questions import FormQuestion, open_ask
@@ -26,6 +27,7 @@ from mcp_tasks.tasks.task import ANYONE, Task, now_ms
 from mcp_tasks.tasks.task_item import UnreadableRow, item_of
 from mcp_tasks.tasks.task_table import TaskTable
 from tests.unit.support.aws import TABLE, real
+from tests.unit.support.event_bridge import is_taken
 from tests.unit.support.example_task import HOUR, ID, NOW, a_task
 from tests.unit.support.push import Push
 from tests.unit.support.stack import PREFIX, Stack
@@ -36,6 +38,7 @@ ASK: Final = open_ask(
 (KEY,) = ASK.names
 ACCEPT: Final = {"action": "accept", "content": {}}
 RESULT: Final = {"content": [{"type": "text", "text": "done"}]}
+OTHER: Final = f"c1-{7:032x}"
 ERROR: Final = {"code": -32603, "message": "broken"}
 
 EVENT_LIMIT: Final = 256 * 1024
@@ -194,7 +197,7 @@ def test_a_row_of_a_later_version_is_tried_again() -> None:
     [
         a_change(),
         a_change(statusMessage="half-way, наполовину, 😀, \u2028"),
-        a_change(result={"content": [], "structuredContent": {"big": 10**30, "half": 0.5}}),
+        a_change(result={"content": [], "structuredContent": {"big": 2**63 - 1, "half": 0.5}}),
         a_change(("result",), status="completed"),
         a_change(("result", "error")),
     ],
@@ -314,3 +317,63 @@ def test_a_large_result_is_published_without_it(rows: TaskTable) -> None:
     assert "result" not in detail
     assert detail["status"] == "completed"
     assert detail["_meta"] == {REVISION: 2, LEFT_OUT: ["result"]}
+
+
+# what PutEvents refuses
+
+
+@pytest.mark.parametrize("member", ["result", "inputRequests", "error", "statusMessage"])
+@pytest.mark.parametrize(
+    ("value", "taken"),
+    [
+        (2**63 - 1, True),
+        (2**63, False),
+        (-(2**63), True),
+        (-(2**63) - 1, False),
+        (10**30, False),
+        (1e30, True),
+        (True, True),
+        (str(10**30), True),
+    ],
+)
+def test_an_integer_beyond_64_bits_is_left_out(member: str, value: Any, taken: bool) -> None:
+    """EventBridge API reference, "PutEvents": integers have 64 bits."""
+    members: dict[str, Any] = {member: {"list": [0, {"value": value}]}}
+    change = a_change(ttlMs=5, **members)
+    assert is_taken({"Detail": change.detail()}) is taken
+    fitted = fit_to_event(change)
+    assert fitted == (change if taken else a_change((member,), ttlMs=5))
+    assert is_taken({"Detail": fitted.detail()})
+
+
+@pytest.mark.parametrize(("depth", "taken"), [(400, True), (900, False), (5_000, False)])
+def test_what_is_nested_too_deep_is_left_out(depth: int, taken: bool) -> None:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    fitted = fit_to_event(a_change(result=value))
+    assert ("result" in fitted.params) is taken
+    assert fitted.left_out == (() if taken else ("result",))
+    assert is_taken({"Detail": fitted.detail()})
+
+
+def test_a_result_with_a_huge_integer_holds_up_nobody(rows: TaskTable) -> None:
+    push = Push()
+    result = {"content": [], "structuredContent": {"atoms": 10**30}}
+    rows.create(a_task())
+    rows.complete(ID, result, NOW + 1)
+    rows.create(a_task(task_id=OTHER))
+    push.publish()
+    assert [(e["taskId"], e["status"]) for e in push.heard] == [
+        (ID, "working"),
+        (ID, "completed"),
+        (OTHER, "working"),
+    ]
+    assert push.heard[1]["_meta"] == {REVISION: 2, LEFT_OUT: ["result"]}
+    assert rows.get(ID, NOW).result == result
+
+
+def test_without_its_content_a_change_has_what_the_server_says_itself() -> None:
+    members: dict[str, Any] = {"result": 1, "inputRequests": 2, "error": 3, "statusMessage": "4"}
+    change = a_change(ttlMs=5, **members)
+    assert without_content(change) == a_change(tuple(members), ttlMs=5)

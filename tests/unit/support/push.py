@@ -18,6 +18,7 @@ from mcp_tasks.notifications.mailbox import AnyChange, MailboxEntry
 from mcp_tasks.notifications.mailboxes import Mailboxes
 from mcp_tasks.server.methods.task_wire_format import detailed_task
 from mcp_tasks.tasks.task import now_ms
+from tests.unit.support import event_bridge
 from tests.unit.support.aws import ACCOUNT, MAILBOXES, REGION, TABLE, real
 
 
@@ -60,10 +61,12 @@ class Push:
 
     def put_events(self, Entries: list[dict[str, Any]]) -> dict[str, Any]:
         """EventBridge's, as far as it is called."""
-        for entry in Entries:
-            self.heard.append(json.loads(entry["Detail"]))
-            self.events.append(self.heard[-1])
-        return {"FailedEntryCount": 0, "Entries": [{"EventId": "1"} for _ in Entries]}
+        answer = event_bridge.answer(Entries)
+        for entry, result in zip(Entries, answer["Entries"], strict=True):
+            if "ErrorCode" not in result:
+                self.heard.append(json.loads(entry["Detail"]))
+                self.events.append(self.heard[-1])
+        return answer
 
     def records(self) -> list[dict[str, Any]]:
         """What is new in the table's stream."""

@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 
 from operations.replay.__main__ import QueueReport, replay
 from tests.paths import EVENTS
+from tests.unit.support import event_bridge
 from tests.unit.support.aws import real
 
 SECRET = "must not be printed"
@@ -76,8 +77,9 @@ class Bus:
 
     def put_events(self, Entries: list[dict[str, Any]]) -> dict[str, Any]:
         self.entries += Entries
-        failed = {"ErrorCode": self.error} if self.error else {"EventId": "e"}
-        return {"FailedEntryCount": int(bool(self.error)), "Entries": [failed]}
+        if self.error is None:
+            return event_bridge.answer(Entries)
+        return {"FailedEntryCount": 1, "Entries": [{"ErrorCode": self.error}]}
 
 
 class Cloud:

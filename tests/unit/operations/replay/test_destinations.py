@@ -100,6 +100,28 @@ def test_what_the_bus_does_not_take_stays(cloud: Cloud, known: bool) -> None:
     assert len(cloud.bus.entries) == known
 
 
+def test_what_the_bus_refuses_for_good_is_put_onto_it_without_its_content(cloud: Cloud) -> None:
+    """It would otherwise come back with every replay, and end in nothing."""
+    url = cloud.queue("EventsDeadLetterQueueUrl")
+    cloud.outputs["EventBus"] = "mcp-tasks"
+    message = json.loads(dead_letters_of("deliver")[0]["Body"])
+    message["detail"]["result"] = {"content": [], "structuredContent": {"atoms": 10**30}}
+    cloud.send(url, message)
+    assert cloud.replay()["EventsDeadLetterQueueUrl"].emptied
+    _, taken = (json.loads(entry["Detail"]) for entry in cloud.bus.entries)
+    assert "result" not in taken
+    assert "result" in taken["_meta"]["mcp-tasks/leftOut"]
+
+
+@pytest.mark.parametrize("detail", [{}, [], {"taskId": "x"}])
+def test_what_is_no_change_of_a_task_stays(cloud: Cloud, detail: Any) -> None:
+    url = cloud.queue("EventsDeadLetterQueueUrl")
+    cloud.outputs["EventBus"] = "mcp-tasks"
+    cloud.send(url, {**json.loads(dead_letters_of("deliver")[0]["Body"]), "detail": detail})
+    assert cloud.replay()["EventsDeadLetterQueueUrl"].left == 1
+    assert cloud.bus.entries == []
+
+
 def test_a_hop_of_which_nothing_is_known_is_named(
     cloud: Cloud, capsys: pytest.CaptureFixture[str]
 ) -> None:
