@@ -55,7 +55,7 @@ MAY_IMPORT: Final = {
     "infra": "notifications protocol registry server tasks workflows",
     "mcp_tasks_client": "",
     "local": "mcp_tasks_client",
-    "operations": "durable infra local payloads registry tasks workflows",
+    "operations": "durable infra local notifications payloads registry tasks workflows",
 }
 """Package -> the packages that it may import, without their `mcp_tasks.`."""
 
