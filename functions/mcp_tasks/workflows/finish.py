@@ -1,9 +1,10 @@
 """What follows when an execution has ended: its task ends, goes on in another one, or is undone.
 
-The event of an execution that succeeded has its output, unless the output is large or encrypted
-with a customer's key. In all other cases the end is read by DescribeExecution, of which Step
-Functions allows 10 to 15 a second (Step Functions developer guide, "Automating event delivery",
-"Quotas").
+The event has the output of an execution that succeeded, and the error and the cause of one that
+failed, unless they are large or encrypted with a customer's key. Then the end is read by
+DescribeExecution, of which Step Functions allows 10 to 15 a second to an account: a deployment
+whose every task fails would end no more than that (Step Functions developer guide, "Automating
+Step Functions event delivery with EventBridge", "Data at rest encryption", "Quotas").
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from ..tasks.state import Status
 from .end_task import TaskEnds, is_function
@@ -19,6 +20,10 @@ from .execution_names import UNDO, execution_name, task_of_execution
 from .executions import ExecutionEnd
 from .successor import goes_on, start_successor
 from .undo_execution import finish_undo, must_be_undone
+
+MAX_EVENT_AGE_MS: Final = 60_000
+"""How long a failure stands as its event tells it. An older event was repeated or replayed, and
+whoever operates the server may have let the execution run again meanwhile (redrive)."""
 
 
 def finish(detail: Mapping[str, Any], ends: TaskEnds, now: int) -> Status | None:
@@ -36,7 +41,7 @@ def finish(detail: Mapping[str, Any], ends: TaskEnds, now: int) -> Status | None
     ended = task.status.terminal or task.expired(now)
     if ended and not must_be_undone(task) and task.parent is None:
         return None
-    end = _end_in_event(detail) or ends.executions.describe(task.state_machine_arn, name)
+    end = _end_in_event(detail, now) or ends.executions.describe(task.state_machine_arn, name)
     if end is None or end.running or not end.is_of(task.created_at):
         return None
     if which == UNDO:
@@ -57,11 +62,19 @@ def finish(detail: Mapping[str, Any], ends: TaskEnds, now: int) -> Status | None
     return task.status if written else None
 
 
-def _end_in_event(detail: Mapping[str, Any]) -> ExecutionEnd | None:
-    """The end, if the event has all of it and it is final. An execution that failed, timed out or
-    was aborted may run again (redrive)."""
+def _end_in_event(detail: Mapping[str, Any], now: int) -> ExecutionEnd | None:
+    """The end, if the event has all of it and it is final.
+
+    An execution that failed, timed out or was aborted may run again. A redrive within the first
+    minute changes nothing for the task, as a redrive does whose task has failed.
+    """
+    started_at, stopped_at = detail.get("startDate"), detail.get("stopDate")
+    final = isinstance(stopped_at, int) and now - stopped_at <= MAX_EVENT_AGE_MS
     match detail:
         case {"status": "SUCCEEDED", "output": str(output), "outputDetails": {"included": True}}:
-            started_at = detail.get("startDate")
             return ExecutionEnd("SUCCEEDED", output=json.loads(output), started_at=started_at)
+        case {"status": "FAILED", "error": str(error), "cause": str(cause)} if final:
+            return ExecutionEnd("FAILED", error=error, cause=cause, started_at=started_at)
+        case {"status": "TIMED_OUT" | "ABORTED" as status} if final:
+            return ExecutionEnd(status, started_at=started_at)
     return None

@@ -212,8 +212,9 @@ class FunctionExecutions(Account[FunctionExecution]):
     def close(self, execution: Execution, status: str, error: str = "", cause: str = "") -> None:
         super().close(execution, status, error, cause)
         event = self.events[-1]
-        event |= {"startDate": execution.started_at}
-        if self.with_output and execution.output is not None:
+        if not self.with_output:
+            event |= {"error": None, "cause": None}
+        elif execution.output is not None:
             event |= {"output": execution.output, "outputDetails": {"included": True}}
         assert isinstance(execution, FunctionExecution)
         self.on_end(execution)

@@ -238,7 +238,15 @@ class Account(ABC, Generic[E]):
             if token.execution is execution and token.waits is Waits.WAITING:
                 token.waits = Waits.OVER
         self.events.append(
-            {"name": execution.name, "stateMachineArn": execution.machine, "status": status}
+            {
+                "name": execution.name,
+                "stateMachineArn": execution.machine,
+                "status": status,
+                "startDate": execution.started_at,
+                "stopDate": now,
+                "error": error or None,
+                "cause": cause or None,
+            }
         )
 
     def find(self, machine: str, name: str) -> E | None:

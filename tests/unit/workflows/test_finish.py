@@ -18,6 +18,7 @@ from mcp_tasks.tasks.state import Status
 from mcp_tasks.tasks.task import Task
 from mcp_tasks.tasks.task_table import TaskTable
 from mcp_tasks.workflows.end_task import MAX_ROW_RESULT_BYTES, TaskEnds
+from mcp_tasks.workflows.execution_outcome import TIMED_OUT
 from mcp_tasks.workflows.executions import ExecutionEnd, execution_arn
 from mcp_tasks.workflows.finish import finish
 from tests.paths import EVENTS
@@ -209,22 +210,121 @@ def test_an_output_that_the_event_leaves_out_is_read(
     assert rows.get(ID, NOW).result == RESULT
 
 
+FAILURE: Final = {"status": "FAILED", "error": "KeyError", "cause": "hunter2", "stopDate": NOW}
+
+
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        (FAILURE, "The tool failed: KeyError"),
+        (
+            {**FAILURE, "cause": json.dumps({"errorMessage": "[ValueError] x", "errorType": "x"})},
+            "The tool failed: ValueError",
+        ),
+        ({"status": "TIMED_OUT", "error": None, "cause": None, "stopDate": NOW}, TIMED_OUT),
+        ({"status": "TIMED_OUT", "stopDate": NOW}, TIMED_OUT),
+        (
+            {"status": "ABORTED", "error": "Cancelled", "cause": "x", "stopDate": NOW},
+            "The tool's execution was aborted by the server's operator",
+        ),
+    ],
+)
+def test_a_failure_is_taken_from_the_event(
+    rows: TaskTable, run: Run, about: dict[str, Any], message: str
+) -> None:
+    """DescribeExecution, 10 to 15 a second, is not the ceiling of failures."""
+    rows.create(task_of("count"))
+    executions = Ended(None)
+    assert run(executions, **about) is Status.FAILED
+    assert executions.described == []
+    assert rows.get(ID, NOW).error == {"code": -32603, "message": message}
+
+
+def test_a_tool_error_is_taken_from_the_event(rows: TaskTable, run: Run) -> None:
+    rows.create(task_of("review"))
+    executions = Ended(None)
+    about = {**FAILURE, "error": "ToolError", "cause": "Nothing to do"}
+    assert run(executions, "review", **about) is Status.COMPLETED
+    assert executions.described == []
+    result = rows.get(ID, NOW).result
+    assert result == {"content": [{"type": "text", "text": "Nothing to do"}], "isError": True}
+
+
+@pytest.mark.parametrize(
+    "missing", [{"error": None}, {"cause": None}, {"error": None, "cause": None}]
+)
+def test_a_failure_that_the_event_leaves_out_is_read(
+    rows: TaskTable, run: Run, missing: dict[str, Any]
+) -> None:
+    """Of a state machine with a customer's key; or a Fail state that says nothing."""
+    rows.create(task_of("count"))
+    executions = Ended(ExecutionEnd("FAILED", error="KeyError", cause="{}"))
+    assert run(executions, **{**FAILURE, **missing}) is Status.FAILED
+    assert len(executions.described) == 1
+    assert rows.get(ID, NOW).error == {"code": -32603, "message": "The tool failed: KeyError"}
+
+
+@pytest.mark.parametrize(("age_ms", "describes"), [(60_000, 0), (60_001, 1)])
+@pytest.mark.parametrize("status", ["FAILED", "TIMED_OUT", "ABORTED"])
+def test_of_an_event_that_comes_late_the_execution_has_the_last_word(
+    rows: TaskTable, run: Run, status: str, age_ms: int, describes: int
+) -> None:
+    """It was replayed from the dead-letter queue, after an operator's redrive."""
+    rows.create(task_of("count"))
+    executions = Ended(ExecutionEnd("RUNNING"))
+    about = {**FAILURE, "status": status, "stopDate": NOW - age_ms}
+    ended = run(executions, now=NOW, **about)
+    assert len(executions.described) == describes
+    assert ended is (None if describes else Status.FAILED)
+
+
+def test_fifty_failures_a_second_need_no_call_of_step_functions(rows: TaskTable, run: Run) -> None:
+    """A bad deployment: with one call each, two thirds of the ends would wait for the sweeper."""
+    executions = Ended(None)
+    for n in range(50):
+        task_id = f"c1-{n:032x}"
+        rows.create(task_of("count", task_id=task_id))
+        assert run(executions, name=task_id, **FAILURE) is Status.FAILED
+    assert executions.described == []
+
+
 @pytest.mark.parametrize("status", ["FAILED", "TIMED_OUT", "ABORTED"])
 def test_of_an_end_that_may_not_be_the_last_word_the_execution_has_it(
     rows: TaskTable, run: Run, status: str
 ) -> None:
-    """Step Functions developer guide, "Restarting state machine executions with redrive"."""
+    """Step Functions developer guide, "Restarting state machine executions with redrive". The event
+    does not say when the execution stopped."""
     rows.create(task_of("count"))
     output = {"output": json.dumps(RESULT), "outputDetails": {"included": True}}
     assert run(ExecutionEnd("RUNNING"), status=status, **output) is None
     assert rows.get(ID, NOW).status is Status.WORKING
 
 
-@pytest.mark.parametrize("name", ["finish-succeeded-large", "finish-succeeded"])
-def test_an_event_of_aws_is_understood(rows: TaskTable, run: Run, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "ends", "described"),
+    [
+        ("finish-succeeded-large", Status.COMPLETED, 1),
+        ("finish-succeeded", Status.COMPLETED, 0),
+        ("finish-failed", Status.FAILED, 0),
+        ("finish-timed-out", Status.FAILED, 0),
+        ("finish-aborted", Status.FAILED, 0),
+    ],
+)
+def test_an_event_of_aws_is_understood(
+    rows: TaskTable, run: Run, name: str, ends: Status, described: int
+) -> None:
     event = json.loads((EVENTS / f"{name}.json").read_text())["detail"]
-    rows.create(a_task(task_id=event["name"], state_machine_arn=event["stateMachineArn"]))
-    assert run(succeeded(RESULT), **event) is Status.COMPLETED
+    now = event["stopDate"] + 1_000
+    rows.create(
+        a_task(
+            task_id=event["name"],
+            state_machine_arn=event["stateMachineArn"],
+            created_at=event["startDate"],
+        )
+    )
+    executions = Ended(succeeded(RESULT))
+    assert run(executions, now=now, **event) is ends
+    assert len(executions.described) == described
 
 
 # late, twice, out of order
