@@ -25,6 +25,8 @@ def test_the_lock_files_that_the_commands_install_are_audited() -> None:
         "uv.lock",
         "local/package-lock.json",
         "tests/conformance/package-lock.json",
+        "tests/infra/second_opinions/node/package-lock.json",
+        "tests/infra/second_opinions/python/uv.lock",
         "tests/integration/clients/package-lock.json",
         "tests/integration/clients/uv.lock",
     } <= set(NAMES)
