@@ -14,12 +14,14 @@ IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$(CURD
 # arguments of its own, and those of AWS alone. docs/configuration.md describes them.
 OPTIONS = stack cell companion_tools auth issuer audience scopes token_typ principal quota_per origins hosts max_tasks max_creations max_polls max_subscriptions max_new_subscriptions max_calls max_workers max_body max_arguments max_depth max_values max_ttl_days rate burst
 UP_OPTIONS = tools streaming
-AWS_OPTIONS = url domain priority access_log alarms encryption reserved
+AWS_OPTIONS = stage url domain priority access_log alarms encryption reserved rollout provisioned snapstart
 context = $(foreach key,$(1),$(if $($(key)),-c '$(key)=$($(key))'))
 arguments = $(foreach key,$(1),$(if $($(key)),--$(key) '$($(key))'))
 CONTEXT = $(call context,$(OPTIONS) $(UP_OPTIONS) $(AWS_OPTIONS))
+# The stack that a command is about, where it is not the one of server.toml.
+STACK = $(if $(stack),--stack '$(stack)',$(if $(stage),--stack "$$($(IN_ENV) python -m infra.stages '$(stage)')"))
 
-.PHONY: help demo up down connect check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap preflight deploy replay replay-task replay-check destroy add lock clean python
+.PHONY: help demo up down connect check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap diff preflight deploy replay replay-task replay-check destroy add lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -101,31 +103,36 @@ bootstrap: python ## Prepare the account and region of your credentials for the 
 	@$(LOCAL) prepare
 	@$(IN_ENV) cdk bootstrap
 
+diff: python ## What a deployment would change in the account of your credentials [options as deploy]
+	@$(LOCAL) prepare
+	@$(IN_ENV) python -m infra.byte_code
+	@$(IN_ENV) cdk diff $(CONTEXT)
+
 preflight: python ## What `make deploy` does first: synthesize, and see whether the account has what the stack reserves
 	@$(LOCAL) prepare
 	@$(IN_ENV) python -m infra.byte_code
 	@$(IN_ENV) cdk synth --quiet $(CONTEXT)
 	@$(IN_ENV) python -m operations.preflight
 
-deploy: preflight ## Deploy to the account of your credentials: auth=oauth|iam|none [option=value of docs/configuration.md]
-	@$(IN_ENV) cdk deploy --app cdk.out --require-approval broadening
+deploy: preflight ## Deploy to the account of your credentials: auth=oauth|iam|none, or stage=NAME [option=value of docs/configuration.md] [approval=never]
+	@$(IN_ENV) cdk deploy --app cdk.out --require-approval $(or $(approval),broadening)
 
 replay-task: python ## Run a tool here against a task's journal: TASK=id [save=file] [stack=] [profile=local], or file=
 	@$(LOCAL) prepare
-	@$(IN_ENV) python -m operations.replay_tasks $(if $(file),--file $(file),--task $(or $(TASK),$(error TASK=id)) $(if $(save),--save $(save))) $(if $(stack),--stack $(stack)) $(if $(profile),--profile $(profile))
+	@$(IN_ENV) python -m operations.replay_tasks $(if $(file),--file $(file),--task $(or $(TASK),$(error TASK=id)) $(if $(save),--save $(save))) $(STACK) $(if $(profile),--profile $(profile))
 
 replay-check: python ## Which live tasks this code would break, once deployed [stack=] [profile=local]
 	@$(LOCAL) prepare
-	@$(IN_ENV) python -m operations.replay_tasks $(if $(stack),--stack $(stack)) $(if $(profile),--profile $(profile))
+	@$(IN_ENV) python -m operations.replay_tasks $(STACK) $(if $(profile),--profile $(profile))
 
 replay: python ## Hand on again what is in the dead-letter queues [stack=] [profile=local: of `make up`]
 	@$(LOCAL) prepare
-	@$(IN_ENV) python -m operations.replay $(if $(stack),--stack $(stack)) $(if $(profile),--profile $(profile))
+	@$(IN_ENV) python -m operations.replay $(STACK) $(if $(profile),--profile $(profile))
 
 # Only the name counts. The CDK synthesizes the stack all the same; the local one needs no other option.
 destroy: python ## Remove the stack from the account of your credentials [stack=]
 	@$(LOCAL) prepare
-	@$(IN_ENV) cdk destroy -c profile=local $(call context,stack)
+	@$(IN_ENV) cdk destroy -c profile=local $(call context,stage stack)
 
 add: python ## Add a package to what the functions need: package=pandas [group=tests]
 	@test -n '$(package)' || { echo "error: make add package=NAME" >&2; exit 1; }

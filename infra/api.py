@@ -22,6 +22,7 @@ from .payloads_bucket import PayloadsBucket
 from .request_state_key import RequestStateKey
 from .response_transfer import BUFFERED, STREAMED, ResponseTransfer
 from .rest_api import Gateway, GatewayProps
+from .rollout import GradualRollout, alarm_for_server_errors
 from .secrets import allow_secrets, environment_of
 from .settings import Settings
 from .tables import Tables
@@ -79,11 +80,18 @@ class ApiProps:
         }
 
     def gateway(
-        self, scope: Construct, name: str, function: lambda_.Function, transfer: ResponseTransfer
+        self,
+        scope: Construct,
+        name: str,
+        function: lambda_.Function,
+        transfer: ResponseTransfer,
+        alias: lambda_.IFunction | None = None,
     ) -> Gateway:
-        """The API Gateway in front of a function."""
-        encryption = self.code.encryption
-        props = GatewayProps(name, function, transfer, self.settings, self.authorizer, encryption)
+        """The API Gateway in front of a function, or of its alias."""
+        called = alias or function
+        props = GatewayProps(
+            name, function, called, transfer, self.settings, self.authorizer, self.code.encryption
+        )
         return Gateway(scope, "Gateway", props)
 
 
@@ -124,7 +132,11 @@ class McpApi(Construct):
         props.code.encryption.allow_reading_executions(function, workflows.own)
         _allow_declared_permissions(function, catalogue)
         state_key.allow_reading(function)
-        self.gateway = props.gateway(self, settings.stack, function, transfer)
+        called = settings.rollout.api(function)
+        self.gateway = props.gateway(self, settings.stack, function, transfer, called)
+        if settings.rollout.deployment_config and isinstance(called, lambda_.Alias):
+            alarm = alarm_for_server_errors(self, self.gateway.rest_api)
+            GradualRollout(self, "Rollout", called, settings.rollout.deployment_config, [alarm])
 
 
 def _allow_storing(function: lambda_.Function, props: ApiProps) -> None:

@@ -10,13 +10,19 @@ from mcp_tasks import environment
 
 from .auth_options import OAuth
 from .function_code import FunctionCode
+from .rollout import Rollout
 
 
 class Authorizer(Construct):
     """A Lambda authorizer. It reads nothing but the token, and has no permissions but to log."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, code: FunctionCode, oauth: OAuth
+        self,
+        scope: Construct,
+        construct_id: str,
+        code: FunctionCode,
+        oauth: OAuth,
+        rollout: Rollout,
     ) -> None:
         super().__init__(scope, construct_id)
         self.function = code.function(
@@ -32,6 +38,7 @@ class Authorizer(Construct):
             # It may have to fetch the issuer's keys.
             timeout=Duration.seconds(10),
         )
+        self._called = rollout.authorizer(self.function)
 
     def for_api(self, api: Construct) -> apigateway.RequestAuthorizer:
         """The authorizer of one API; each API needs its own.
@@ -43,7 +50,7 @@ class Authorizer(Construct):
         return apigateway.RequestAuthorizer(
             api,
             "Authorizer",
-            handler=self.function,
+            handler=self._called,
             identity_sources=[apigateway.IdentitySource.header("Authorization")],
             results_cache_ttl=Duration.seconds(0),
         )

@@ -23,6 +23,15 @@ DEPLOYMENT: Final = (
         pattern="[A-Za-z][A-Za-z0-9-]{0,27}",
     ),
     Option(
+        "stage",
+        "The stage to deploy: its options stand in `stages/NAME.json`, and the command line "
+        "overrides them. Without `stack` among them, the stack is called as `server.toml` says, "
+        "followed by the stage ([stages and pipelines](rollout.md)).",
+        "the name of a file of stages/, without .json",
+        "stage=dev",
+        emulator=False,
+    ),
+    Option(
         "cell",
         "The stack's name among several behind one address; its task ids begin with it. Choose it "
         "once: the server does not find tasks any more that run when it changes.",

@@ -8,6 +8,13 @@ from .option import Option
 
 TOPIC_ARN: Final = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,256}"
 KEY_ARN: Final = r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/(mrk-)?[0-9a-f-]+"
+DEPLOYMENT_CONFIGS: Final = (
+    *(f"Canary10Percent{minutes}Minutes" for minutes in (5, 10, 15, 30)),
+    "Linear10PercentEvery1Minute",
+    *(f"Linear10PercentEvery{minutes}Minutes" for minutes in (2, 3, 10)),
+)
+"""CodeDeploy user guide, "Working with deployment configurations in CodeDeploy", without the
+`CodeDeployDefault.Lambda` with which each begins."""
 
 OPERATIONS: Final = (
     Option(
@@ -50,6 +57,37 @@ OPERATIONS: Final = (
         "on or off",
         "reserved=off",
         "on",
+        emulator=False,
+        pattern="on|off",
+    ),
+    Option(
+        "rollout",
+        "How requests are shifted to a new version of the server by AWS CodeDeploy, and back when "
+        "an alarm rings ([rollout](rollout.md#rollout)). Without it, a deployment replaces the "
+        "code at once.",
+        "one of " + ", ".join(DEPLOYMENT_CONFIGS),
+        "rollout=Canary10Percent5Minutes",
+        emulator=False,
+        pattern="|".join(("", *DEPLOYMENT_CONFIGS)),
+    ),
+    Option(
+        "provisioned",
+        "Instances that are always initialized, of each function that a request waits for: "
+        "`api` and, with `auth=oauth`, `authorize`. They cost by the hour "
+        "([rollout](rollout.md#cold-starts)).",
+        "0 to 1000 instances of each function",
+        "provisioned=2",
+        "0",
+        emulator=False,
+        bounds=(0, 1_000),
+    ),
+    Option(
+        "snapstart",
+        "Whether `api` and `authorize` start from a snapshot of an initialized instance (Lambda "
+        "SnapStart). It goes with neither `provisioned` nor, without a domain, `streaming`.",
+        "on or off",
+        "snapstart=on",
+        "off",
         emulator=False,
         pattern="on|off",
     ),

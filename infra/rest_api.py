@@ -34,6 +34,8 @@ class GatewayProps:
 
     name: str
     function: lambda_.Function
+    called: lambda_.IFunction
+    """The function or its alias."""
     transfer: ResponseTransfer
     settings: Settings
     authorizer: Authorizer | None
@@ -66,6 +68,7 @@ class Gateway(Construct):
             for function in (props.function, props.authorizer.function):
                 function.add_environment(environment.RESOURCE_METADATA_URL, metadata_url)
         self._accept_findings(api, settings)
+        self.rest_api = api
         self.rest_api_id = api.rest_api_id
         self.deployed_stage = api.deployment_stage.stage_name
         """The stage's name for a resource that must not exist before the stage does."""
@@ -157,7 +160,7 @@ def _method(
     method = resource.add_method(
         http_method,
         apigateway.LambdaIntegration(
-            props.function, allow_test_invoke=False, **props.transfer.integration
+            props.called, allow_test_invoke=False, **props.transfer.integration
         ),
         authorization_type={"oauth": kinds.CUSTOM, "iam": kinds.IAM, "none": kinds.NONE}[auth],
         authorizer=authorizer,

@@ -33,6 +33,10 @@ ALIAS: Final = "live"
 SHARE_OF_SERVER_ERRORS: Final = 0.02
 """API Gateway's `5XXError` is 0 or 1 for each request, so its average is a share."""
 
+POLICY: Final = (
+    "arn:<AWS::Partition>:iam::aws:policy/service-role/AWSCodeDeployRoleForLambdaLimited"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
@@ -65,6 +69,18 @@ class Rollout:
                 "provisioned=, or a domain=, with which only subscriptions are streamed",
             )
         return rollout
+
+    def check(self, reserved: int | None) -> None:
+        """Raise ValueError when `authorize` cannot have its provisioned instances among those that
+        it reserves.
+        """
+        if reserved is not None and self.provisioned > reserved:
+            raise refusal(
+                "provisioned",
+                str(self.provisioned),
+                f"more than the {reserved} instances that `authorize` reserves; raise rate=, by "
+                "which it reserves, or choose reserved=off",
+            )
 
     def api(self, function: lambda_.Function) -> lambda_.IFunction:
         """What API Gateway calls for a request: the function, or its alias."""
@@ -138,6 +154,6 @@ class GradualRollout(Construct):
         )
         acknowledge(
             group,
-            "AwsSolutions-IAM4",
+            f"AwsSolutions-IAM4[Policy::{POLICY}]",
             "AWS's own policy for CodeDeploy and Lambda, which follows what CodeDeploy does",
         )

@@ -19,7 +19,9 @@ from .deployment_profiles import Profile, profile_of
 from .limits import Throttle, check_ttl, limits_of, max_ttl_of, throttle_of
 from .options import OPTIONS
 from .reserved_concurrency import ReservedConcurrency
+from .rollout import Rollout
 from .server_toml import ServerFile
+from .stages import Stage
 from .urls import PATH, url
 
 ENDPOINT: Final = "/mcp"
@@ -62,6 +64,7 @@ class Settings:
     """`aws`, `customer`, or the ARN of a KMS key."""
     reserved: bool
     """Whether the stack's own functions have concurrency of their own."""
+    rollout: Rollout
 
     @property
     def reserved_concurrency(self) -> ReservedConcurrency:
@@ -80,21 +83,26 @@ class Settings:
         return self.streaming and self.domain is not None
 
     def check(self, catalogue: Catalogue) -> None:
-        """Raise ValueError for tools that these settings do not allow."""
+        """Raise ValueError for tools that these settings do not allow, and for settings that do not
+        fit each other."""
         check_scopes(catalogue, self.auth)
         check_ttl(catalogue, self.max_ttl)
+        if self.oauth:
+            self.rollout.check(self.reserved_concurrency.of("authorize"))
 
     @classmethod
     def from_context(cls, lookup: Callable[[str], Any], root: Path) -> Settings:
         """Read the context. Raises ValueError, with what the option takes."""
-        context, named = Context(lookup), ServerFile.read(root)
+        named, stage = ServerFile.read(root), Stage.read(lookup, root)
+        context = Context(stage.lookup)
         profile = profile_of(context.given("profile"))
         auth, oauth = auth_of(context, profile)
         domain = context.text("domain").lower()
+        streaming = context.text("streaming") == "true"
         return cls(
             profile=profile,
             tools=_tools(context, root),
-            stack=context.text("stack", named.stack),
+            stack=context.text("stack", stage.default_stack(named.stack)),
             identity=named.identity,
             cell=context.text("cell"),
             auth=auth,
@@ -107,7 +115,7 @@ class Settings:
             throttle=throttle_of(context),
             allowed_origins=(*profile.allowed_origins, *context.words("origins")),
             allowed_hosts=_hosts(context, profile, domain),
-            streaming=context.text("streaming") == "true",
+            streaming=streaming,
             companion_tools=context.text("companion_tools") == "on",
             domain=domain or None,
             priority=context.number("priority"),
@@ -115,6 +123,7 @@ class Settings:
             alarms=context.text("alarms") or None,
             encryption=context.text("encryption"),
             reserved=context.text("reserved") == "on",
+            rollout=Rollout.from_context(context, streams=streaming and not domain),
         )
 
 

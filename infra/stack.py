@@ -54,7 +54,9 @@ class McpTasksStack(Stack):
         PublishFunction(self, "Publish", code, tables.tasks, task_events)
         deliver = DeliverFunction(self, "Deliver", code, tables.mailboxes, task_events)
         oauth = settings.oauth
-        authorizer = Authorizer(self, "Authorizer", code, oauth) if oauth else None
+        authorizer = None
+        if oauth:
+            authorizer = Authorizer(self, "Authorizer", code, oauth, settings.rollout)
         apis = ApiProps(code, tables, payloads, settings, task_events, authorizer)
         api = McpApi(self, "Api", apis, workflows, catalogue)
         # What subscribes is replaced after `deliver`, which reads what both versions write.

@@ -4,18 +4,22 @@
 
 The command line overrides a stage's options. An option in `cdk.json` counts for every stage, so it
 must not stand in a stage's file as well.
+
+    python -m infra.stages NAME    print the name of the stage's stack
 """
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from .options import OPTIONS
+from .server_toml import ServerFile
 
 FOLDER: Final = "stages"
 NAME: Final = "[a-z0-9][a-z0-9-]{0,15}"
@@ -55,8 +59,8 @@ class Stage:
         value = self.given(key)
         return self.options.get(key) if value is None else value
 
-    def stack_name(self, stack: str) -> str:
-        """The stack's name where none was given: that of `server.toml`, followed by the stage."""
+    def default_stack(self, stack: str) -> str:
+        """The stack's name where no option says it: that of `server.toml`, and the stage's."""
         return f"{stack}-{self.name}" if self.name else stack
 
 
@@ -77,3 +81,16 @@ def _check(where: str, key: str, value: object, everywhere: Mapping[str, Any]) -
         raise ValueError(f"{where}: cdk.json has it, too; keep one of them")
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ValueError(f"{where} = {json.dumps(value)}: a text or a whole number")
+
+
+def stack_of(name: str, root: Path) -> str:
+    """The name of a stage's stack. Raises ValueError, as `Stage.read` does."""
+    stage = Stage.read({"stage": name}.get, root)
+    return str(stage.lookup("stack") or stage.default_stack(ServerFile.read(root).stack))
+
+
+if __name__ == "__main__":
+    try:
+        print(stack_of(sys.argv[1], Path(__file__).resolve().parent.parent))
+    except ValueError as error:
+        sys.exit(f"error: {error}")

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import boto3
 from botocore.config import Config
+from botocore.exceptions import ClientError
 
 from local import emulator
 
@@ -20,12 +21,22 @@ Clients = Callable[[str], Any]
 
 
 class NoStack(Exception):
-    """There is no such stack."""
+    """There is no stack to work on."""
+
+
+class NotDeployed(NoStack):
+    """The account has no stack of that name in the region."""
 
 
 def outputs_of(cloudformation: Any, stack: str) -> dict[str, str]:
-    """The outputs of a stack."""
-    (description,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
+    """The outputs of a stack. Raises NotDeployed, and ClientError."""
+    try:
+        (description,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
+    except ClientError as error:
+        # CloudFormation has no code of its own for it.
+        if "does not exist" not in error.response["Error"]["Message"]:
+            raise
+        raise NotDeployed(f"the account has no stack {stack} in this region") from error
     return {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", [])}
 
 

@@ -37,7 +37,7 @@ from mcp_tasks.registry.function_tool import FunctionTool
 from mcp_tasks.tasks.task import now_ms
 from mcp_tasks.workflows.replay import Replayed, replay
 
-from .deployed_stack import Clients, NoStack, clients_of, outputs_of
+from .deployed_stack import Clients, NoStack, NotDeployed, clients_of, outputs_of
 
 LIVE = ("working", "input_required")
 
@@ -171,6 +171,11 @@ def main() -> int:
         if options.save is not None:
             save(recorded, options.save)
         return _one(recorded, catalogue)
+    except NotDeployed as error:
+        if options.task is not None:
+            return fail(error)
+        say(f"{error}: there is no task that a deployment could break")
+        return 0
     except (NoStack, OSError, LookupError, ValueError, ClientError, BotoCoreError) as error:
         return fail(error)
 

@@ -17,6 +17,7 @@ from infra.limits import Throttle
 from infra.option import Option
 from infra.options import OPTIONS
 from infra.options_page import page
+from infra.rollout import Rollout
 from infra.server_toml import ServerFile
 from infra.settings import Settings
 from mcp_tasks.limits import Limits
@@ -57,6 +58,7 @@ def test_a_deployment_that_only_says_who_may_call_goes_to_aws() -> None:
         alarms=None,
         encryption="aws",
         reserved=True,
+        rollout=Rollout(),
     )
 
 
@@ -146,7 +148,7 @@ def test_the_example_of_an_option_is_taken(option: Option) -> None:
     name, _, value = shlex.split(option.example)[0].partition("=")
     assert name == option.name
     oauth = {"auth": "oauth", "issuer": "https://x.example", "audience": "x"}
-    context = (IAM if name in KEYS["iam"] else oauth) | {name: value}
+    context = (IAM if name in (*KEYS["iam"], "stage") else oauth) | {name: value}
     Settings.from_context(context.get, ROOT)
 
 
@@ -213,6 +215,7 @@ def test_make_up_takes_its_first_options_in_capitals_too() -> None:
 
 def test_make_destroy_needs_no_option_but_the_name() -> None:
     assert _context(_made("destroy", "stack=mine")) == ["profile=local", "stack=mine"]
+    assert _context(_made("destroy", "stage=dev")) == ["profile=local", "stage=dev"]
 
 
 def test_every_limit_can_be_chosen() -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.infra.assembly import Assembly
 
 NOTHING_ACCEPTED = ["nothing accepted", "nothing accepted, open", "nothing accepted, domain"]
+LINTED = ("aws", "open", "domain", "fork", "own key", "rollout", "snapstart")
 BAD = ("nothing accepted", "refused")
 CFN_LINT = "import sys, cfnlint.runner; sys.exit(cfnlint.runner.main())"
 
@@ -29,7 +30,7 @@ def test_cfn_lint_finds_nothing(assemblies: dict[str, Assembly]) -> None:
     """In templates that have between them all resources and all options: each takes seconds."""
     good = [assembly for assembly in assemblies.values() if assembly.error is None]
     assert len(good) == len([name for name in assemblies if not name.startswith(BAD)])
-    linted = [assemblies[name] for name in ("aws", "open", "domain", "fork", "own key")]
+    linted = [assemblies[name] for name in LINTED]
     assert {kind for each in linted for kind in _kinds(each)} == {
         kind for each in good for kind in _kinds(each)
     }
@@ -72,7 +73,11 @@ def test_only_two_cfn_lint_rules_are_ignored(on_aws: Assembly, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "name", ["aws", "streaming", "domain", "fork", "no tasks", "own key", "given key"]
+    "name",
+    [
+        *("aws", "streaming", "domain", "fork", "no tasks", "own key", "given key"),
+        *("rollout", "snapstart"),
+    ],
 )
 def test_cdk_nag_finds_nothing(assemblies: dict[str, Assembly], name: str) -> None:
     assert assemblies[name].error is None

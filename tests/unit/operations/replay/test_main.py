@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from infra.server_toml import ServerFile
-from operations.deployed_stack import outputs_of
+from operations.deployed_stack import NotDeployed, outputs_of
 from operations.replay import __main__ as program
 from operations.replay.__main__ import replay
 from tests.paths import ROOT
@@ -99,6 +99,19 @@ def test_a_stack_without_such_outputs_is_an_error(
 ) -> None:
     assert run() == 1
     assert "no output that ends in DeadLetterQueueUrl" in capsys.readouterr().err
+
+
+def test_a_stack_that_is_not_there_is_named() -> None:
+    """CloudFormation's words, for a stack that was never created or is gone."""
+
+    class Missing:
+        def describe_stacks(self, **_: Any) -> Any:
+            message = "Stack with id x does not exist"
+            error = {"Error": {"Code": "ValidationError", "Message": message}}
+            raise ClientError(error, "DescribeStacks")  # type: ignore[arg-type]
+
+    with pytest.raises(NotDeployed, match=r"^the account has no stack x in this region$"):
+        outputs_of(Missing(), "x")
 
 
 def test_outputs_of_a_stack_that_has_none() -> None:
