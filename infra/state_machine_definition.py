@@ -29,6 +29,9 @@ LANE: Final = "Run lane"
 """The state of FUNCTION_TASK that runs items of a map."""
 SUBTASK: Final = "Subtask"
 """The state of FUNCTION_TASK that starts one of several subtasks."""
+START_SECONDS: Final = 15
+"""Until an instance of a function that was called begins with the call: its initialization takes at
+most 10 (Lambda developer guide, "Lambda execution environment lifecycle")."""
 MAX_EXECUTION_TIME: Final = timedelta(days=365)
 """Step Functions developer guide, "Quotas"."""
 TRACE_EXPRESSION: Final = (
@@ -128,7 +131,7 @@ class Definition:
             if own is None:
                 call = replace(call, max_output_bytes=None)
                 if call.function == WORKER:
-                    call.state["TimeoutSeconds"] = math.ceil(tool.timeout.total_seconds())
+                    call.state["TimeoutSeconds"] = worker_timeout(tool) + START_SECONDS
                 if call.name == LANE:
                     retry = {**retry, "MaxAttempts": MAX_THROTTLED_LANE_ATTEMPTS}
                 if call.name == SUBTASK:
@@ -143,7 +146,8 @@ def is_durable(tool: Tool) -> bool:
 
 
 def worker_timeout(tool: Tool) -> int:
-    """Seconds. The state's timeout comes first, because its error names the timeout."""
+    """Seconds that a run may take, by which Lambda stops it. They begin when the instance is
+    ready; a state's `TimeoutSeconds` would count its start as the tool's time."""
     return math.ceil(min(tool.timeout + timedelta(seconds=5), MAX_LAMBDA_TIMEOUT).total_seconds())
 
 

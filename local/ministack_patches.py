@@ -96,6 +96,7 @@ THROTTLED = "Lambda.TooManyRequestsException"
 """The error of a call that found as many instances running as the function may have."""
 EXIT_ERROR = "Runtime.ExitError"
 """The error of a function whose process has ended."""
+TIMED_OUT = "Task timed out"
 KILLED = ("Worker process died", "Worker process exited immediately", "[Errno 32] Broken pipe")
 """What MiniStack says of it: during a call, at its start, and before it took the call."""
 _state_machines: dict[str, str] = {}
@@ -251,7 +252,7 @@ def invoke(worker: Any, *request: Any, **options: Any) -> Any:
     if raised is not None and (name := error_name(response)):
         raised.append(name)
     for process in processes:
-        if process.poll() is None and not response["error"].startswith("Task timed out"):
+        if process.poll() is None and not response["error"].startswith(TIMED_OUT):
             worker._proc = process
         else:
             _signal(process)
@@ -263,6 +264,8 @@ def error_name(response: Mapping[str, Any]) -> str | None:
     """The error name of what a function's process answered; None to leave it to MiniStack."""
     if response["status"] == "error" and str(response["error"]).startswith(KILLED):
         return EXIT_ERROR
+    if response["status"] == "error" and str(response["error"]).startswith(TIMED_OUT):
+        return "Sandbox.Timedout"
     # The class name of the exception at the end of the traceback.
     names = re.findall(r"^([A-Za-z_][\w.]*)(?::|$)", response.get("trace", ""), re.MULTILINE)
     return names[-1].rpartition(".")[2] if names else None

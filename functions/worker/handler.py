@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 END_MARGIN_MS: Final = 5_000
 """How much sooner a run ends than its function's time: `infra` gives the function that much more
-than the tool's own timeout, by which the state machine ends it."""
+than the tool's own timeout."""
 
 logger = Logger()
 deployment = Deployment(os.environ)

@@ -145,8 +145,8 @@ def _function(**options: Any) -> Tool:
     return declared
 
 
-def _durable() -> Tool:
-    @tool(task="required")
+def _durable(**options: Any) -> Tool:
+    @tool(task="required", **options)
     def work(task: TaskContext, text: str) -> str:
         """Work, ask and wait."""
         return text
@@ -160,12 +160,21 @@ def test_a_task_may_be_kept_for_longer_than_an_execution_can_run() -> None:
     assert definition["TimeoutSeconds"] == 365 * 24 * 3600, "Step Functions' limit"
 
 
-def test_the_run_state_gives_up_before_the_worker_is_stopped() -> None:
-    """So that the task's error names the timeout."""
-    declared = _function(timeout=timedelta(seconds=30))
-    run = json.loads(Definition.of(declared).text)["States"]["Run"]
-    assert run["TimeoutSeconds"] == 30
-    assert worker_timeout(declared) == 35
+@pytest.mark.parametrize(
+    ("timeout", "function", "state"), [(30, 35, 50), (1.5, 7, 22), (895, 900, 915), (900, 900, 915)]
+)
+@pytest.mark.parametrize("durable", [True, False])
+def test_the_start_of_a_function_is_not_counted_as_its_tools_time(
+    timeout: float, function: int, state: int, durable: bool
+) -> None:
+    """A state's timeout begins when it calls, Lambda's when the instance is ready. Lambda's comes
+    first, and no run goes on after its state has given up."""
+    seconds = timedelta(seconds=timeout)
+    declared = _durable(timeout=seconds) if durable else _function(timeout=seconds)
+    states = json.loads(Definition.of(declared).text)["States"]
+    assert worker_timeout(declared) == function
+    assert states["Run"]["TimeoutSeconds"] == state
+    assert state - function >= 10, "Lambda's limit for the initialization of an instance"
 
 
 def test_a_definition_keeps_a_shorter_limit_of_its_own(tmp_path: Path) -> None:
@@ -778,7 +787,7 @@ def test_every_run_of_a_function_has_the_tools_time() -> None:
     states = json.loads(Definition.of(_durable()).text)["States"]
     runs = [states["Run"], states["Run again"]]
     runs.append(states["Map"]["ItemProcessor"]["States"]["Run lane"])
-    assert [state["TimeoutSeconds"] for state in runs] == [60, 60, 60]
+    assert [state["TimeoutSeconds"] for state in runs] == [80, 80, 80]
 
 
 @pytest.mark.parametrize(
