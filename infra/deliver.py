@@ -17,6 +17,7 @@ from .dead_letter_queue import DeadLetterQueue
 from .event_bus import RULE_MAX_AGE, RULE_RETRIES, TaskEvents
 from .function_code import FunctionCode
 from .grants import allow
+from .reserved_concurrency import UNRESERVED_DELIVERIES
 from .tables import MailboxesTable
 
 TIMEOUT: Final = Duration.seconds(5)
@@ -113,5 +114,5 @@ class DeliverFunction(Construct):
             event_source_arn=queue.queue_arn,
             batch_size=BATCH_SIZE,
             report_batch_item_failures=True,
-            max_concurrency=reserved,
+            max_concurrency=reserved or UNRESERVED_DELIVERIES,
         )

@@ -6,13 +6,14 @@ Source: API Gateway developer guide, "Gateway responses for REST APIs" and "Gate
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from aws_cdk import aws_apigateway as apigateway
 
 from mcp_tasks.protocol.www_authenticate import bearer_challenge
 
+RETRY_AFTER_SECONDS: Final = 1
 INVALID_REQUEST: Final = -32600
 INTERNAL_ERROR: Final = -32603
 
@@ -31,17 +32,22 @@ class GatewayError:
     """The JSON-RPC error code."""
     message: str
     """JSON, or a variable of API Gateway's that holds JSON."""
+    passes: bool = False
+    """Whether the same request may succeed a moment later; the response says when to repeat it."""
 
     def add_to(self, api: apigateway.RestApi, www_authenticate: str | None = None) -> None:
         """Let an API answer with the error. `www_authenticate` is the value of that header, as API
         Gateway writes it: a text in single quotes, or a variable.
         """
+        headers = {"WWW-Authenticate": www_authenticate} if www_authenticate else {}
+        if self.passes:
+            headers["Retry-After"] = f"'{RETRY_AFTER_SECONDS}'"
         error = f'{{"code": {self.code}, "message": {self.message}}}'
         api.add_gateway_response(
             self.construct_id,
             type=self.type,
             status_code=self.status,
-            response_headers={"WWW-Authenticate": www_authenticate} if www_authenticate else None,
+            response_headers=headers or None,
             templates={"application/json": f'{{"jsonrpc": "2.0", "error": {error}}}'},
         )
 
@@ -52,9 +58,22 @@ def _error(
     return GatewayError(construct_id, kind, status, code, json.dumps(text))
 
 
+def _busy(
+    construct_id: str, kind: apigateway.ResponseType, status: str | None, text: str
+) -> GatewayError:
+    """A response to a request that may be repeated."""
+    return replace(_error(construct_id, kind, status, INTERNAL_ERROR, text), passes=True)
+
+
 ERRORS: Final = (
-    _error(
-        "Throttled", Type.THROTTLED, "429", INTERNAL_ERROR, "Too many requests; try again later"
+    _busy("Throttled", Type.THROTTLED, "429", "Too many requests; try again later"),
+    # The function could not be called: Lambda had no free instance for it, for instance. API
+    # Gateway's own answer is a 500 or a 504, which does not say that the request may be repeated.
+    _busy(
+        "NotReached",
+        Type.INTEGRATION_FAILURE,
+        "503",
+        "The server could not take the request; try again later",
     ),
     _error("TooLarge", Type.REQUEST_TOO_LARGE, "413", INVALID_REQUEST, "The body is too large"),
     _error(
@@ -70,23 +89,21 @@ ERRORS: Final = (
     GatewayError(
         "Default4xx", Type.DEFAULT_4_XX, None, INVALID_REQUEST, "$context.error.messageString"
     ),
-    _error("Default5xx", Type.DEFAULT_5_XX, None, INTERNAL_ERROR, "Internal error"),
+    _busy("Default5xx", Type.DEFAULT_5_XX, None, "Internal error"),
 )
 AUTHORIZER_ERRORS: Final = (
     # The authorizer raised an error, or did not answer in time.
-    _error(
+    _busy(
         "AuthorizerFailed",
         Type.AUTHORIZER_FAILURE,
         "503",
-        INTERNAL_ERROR,
         "The authorization server could not be reached; try again later",
     ),
     # The authorizer could not be called, for instance because Lambda throttles it.
-    _error(
+    _busy(
         "AuthorizerUnreachable",
         Type.AUTHORIZER_CONFIGURATION_ERROR,
         "503",
-        INTERNAL_ERROR,
         "Access tokens cannot be checked now; try again later",
     ),
 )

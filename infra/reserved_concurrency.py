@@ -23,6 +23,10 @@ PUBLISH: Final = 20
 """Each batch has up to 100 changes."""
 DELIVER: Final = 20
 """Each batch has up to 10 messages."""
+UNRESERVED_DELIVERIES: Final = 5
+"""Batches at once where `deliver` has no instances of its own. Lambda would hand on up to 1,250,
+and leave no instance to all others (developer guide, "Configuring scaling behavior for SQS event
+source mappings")."""
 SWEEP: Final = 3
 """A run may take two minutes, and one begins every minute."""
 REQUESTS_PER_AUTHORIZER: Final = 10

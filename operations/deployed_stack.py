@@ -12,9 +12,9 @@ from botocore.exceptions import ClientError
 from local import emulator
 
 CLIENT_CONFIG: Final = Config(
-    read_timeout=90, retries={"mode": "standard", "total_max_attempts": 4}
+    read_timeout=180, retries={"mode": "standard", "total_max_attempts": 4}
 )
-"""It waits for longer than any function takes that is called here."""
+"""It waits for longer than any function takes that is called here: `sweep` may take two minutes."""
 
 Clients = Callable[[str], Any]
 """boto3 clients, by service."""

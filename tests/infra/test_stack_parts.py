@@ -12,7 +12,19 @@ from tests.infra.conftest import TOPIC
 from tests.infra.fork import LEGACY_ARN
 
 METRICS = "POWERTOOLS_METRICS_NAMESPACE"
-STATUS = {"THROTTLED": "429", "REQUEST_TOO_LARGE": "413", "INTEGRATION_TIMEOUT": "504"}
+STATUS = {
+    "THROTTLED": "429",
+    "REQUEST_TOO_LARGE": "413",
+    "INTEGRATION_TIMEOUT": "504",
+    "INTEGRATION_FAILURE": "503",
+}
+MAY_BE_REPEATED = {
+    "THROTTLED",
+    "INTEGRATION_FAILURE",
+    "DEFAULT_5XX",
+    "AUTHORIZER_FAILURE",
+    "AUTHORIZER_CONFIGURATION_ERROR",
+}
 BLAMES_THE_REQUEST = ("REQUEST_TOO_LARGE", "DEFAULT_4XX", "UNAUTHORIZED", "ACCESS_DENIED")
 INTEGRATION_LIMIT_SECONDS = 29
 """API Gateway's own limit for an integration of a regional REST API."""
@@ -245,6 +257,21 @@ def test_the_gateway_keeps_http_statuses(on_aws: Assembly) -> None:
     """A status on a default response would replace all others: 401, 403, 502, 504."""
     responses = on_aws.resources("AWS::ApiGateway::GatewayResponse").values()
     assert {r["ResponseType"]: r["StatusCode"] for r in responses if "StatusCode" in r} == STATUS
+
+
+def test_a_request_that_found_the_server_busy_is_told_when_to_come_again(
+    streaming: Assembly,
+) -> None:
+    """API Gateway makes an error of its own of a function that Lambda throttles, without the
+    header (RFC 9110, "Retry-After"). A call that ran over its time is not to be repeated."""
+    responses = streaming.resources("AWS::ApiGateway::GatewayResponse").values()
+    told = {
+        response["ResponseType"]: response["ResponseParameters"][header]
+        for response in responses
+        if (header := "gatewayresponse.header.Retry-After")
+        in response.get("ResponseParameters", {})
+    }
+    assert told == dict.fromkeys(MAY_BE_REPEATED, "'1'")
 
 
 def test_the_gateway_s_server_errors_say_nothing_of_the_server(on_aws: Assembly) -> None:

@@ -283,7 +283,8 @@ def test_an_authorizer_that_cannot_decide_lets_nobody_in_and_is_not_the_caller_s
 ) -> None:
     for kind in ("AUTHORIZER_FAILURE", "AUTHORIZER_CONFIGURATION_ERROR"):
         assert _responses(streaming)[kind]["StatusCode"] == "503"
-        assert "ResponseParameters" not in _responses(streaming)[kind]
+        parameters = _responses(streaming)[kind]["ResponseParameters"]
+        assert "gatewayresponse.header.WWW-Authenticate" not in parameters
 
 
 @pytest.mark.parametrize("name", BASES)

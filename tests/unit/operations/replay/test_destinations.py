@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from infra.sweep import TIMEOUT
+from operations.deployed_stack import CLIENT_CONFIG
 from operations.replay.__main__ import QueueReport
 from tests.unit.operations.replay.cloud import ENDED, Cloud, dead_letters_of
 
@@ -131,3 +133,8 @@ def test_a_hop_of_which_nothing_is_known_is_named(
     cloud.send(url, ENDED)
     assert cloud.replay()["ResizeDeadLetterQueueUrl"].left == 1
     assert "neither an output ResizeQueueUrl nor ResizeFunctionName" in capsys.readouterr().out
+
+
+def test_a_call_is_waited_for_until_its_function_has_ended() -> None:
+    """Otherwise a function that takes its time is called again while it runs, by boto3."""
+    assert CLIENT_CONFIG.read_timeout > TIMEOUT.to_seconds()  # type: ignore[attr-defined]
