@@ -126,7 +126,7 @@ def test_a_killed_run_is_repeated_when_its_function_must_have_ended(account: Acc
 
 def test_a_run_that_takes_too_long_is_taken_for_dead(account: Account) -> None:
     run = account.next()
-    account.pass_time(59_999)
+    account.pass_time(79_999)
     assert run.pending
     account.pass_time(1)
     assert not run.pending
