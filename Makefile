@@ -108,7 +108,7 @@ diff: python ## What a deployment would change in the account of your credential
 	@$(IN_ENV) python -m infra.byte_code
 	@$(IN_ENV) cdk diff $(CONTEXT)
 
-preflight: python ## What `make deploy` does first: synthesize, and see whether the account has what the stack reserves
+preflight: python ## What `make deploy` does first: synthesize, and see whether the account can take it
 	@$(LOCAL) prepare
 	@$(IN_ENV) python -m infra.byte_code
 	@$(IN_ENV) cdk synth --quiet $(CONTEXT)

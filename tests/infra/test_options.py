@@ -181,7 +181,7 @@ def test_make_passes_options_on_as_they_are() -> None:
 
 
 def test_make_deploys_what_it_has_synthesized_and_checked() -> None:
-    """`operations/preflight.py` reads the template that `cdk deploy` then takes."""
+    """`operations/preflight/` reads the template that `cdk deploy` then takes."""
     command = ["make", "--dry-run", "--no-print-directory", "deploy", "auth=none"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     *_, synth, check, deploy = run.stdout.splitlines()

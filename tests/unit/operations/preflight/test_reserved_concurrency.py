@@ -1,4 +1,4 @@
-"""What `make deploy` checks first: has the account the concurrency that the stack reserves?"""
+"""Has the account the concurrency that the stack reserves?"""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import pytest
 from botocore.session import get_session
 from botocore.stub import Stubber
 
-from operations.preflight import check, client_factory
+from operations.preflight.__main__ import preflight
+from operations.preflight.deployment import Deployment
+from operations.preflight.reserved_concurrency import CHECK
+from tests.unit.operations.preflight.conftest import Written
 
 REGION: Final = "eu-west-1"
 WANTED: Final = {"Ends tasks": 20, "Checks access tokens": 50}
@@ -33,16 +36,9 @@ def template(reserved: dict[str, int]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def assembly(tmp_path: Path) -> Path:
-    """What `cdk synth` writes."""
-    stack = {
-        "type": "aws:cloudformation:stack",
-        "properties": {"templateFile": "notes.template.json"},
-    }
-    manifest = {"artifacts": {"notes": stack, "Tree": {"type": "cdk:tree"}}}
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    (tmp_path / "notes.template.json").write_text(json.dumps(template(WANTED)))
-    return tmp_path
+def assembly(written: Written) -> Path:
+    """The template of a stack whose functions reserve concurrency."""
+    return written(template(WANTED))
 
 
 Account = Callable[..., Callable[[str], Any]]
@@ -81,10 +77,14 @@ def account() -> Account:
     return stubbed
 
 
+def check(assembly: Path, client: Callable[[str], Any]) -> int:
+    return preflight(Deployment.read(assembly, client, REGION), [CHECK])
+
+
 def test_an_account_with_enough_is_deployed_to(
     assembly: Path, account: Account, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert check(assembly, account(1000, 1000), REGION) == 0
+    assert check(assembly, account(1000, 1000)) == 0
     said = capsys.readouterr().out
     assert "reserve 70 of 1000 concurrent executions in eu-west-1" in said
     assert "leave 930 to all others" in said
@@ -95,14 +95,14 @@ def test_a_hundred_stay_unreserved(
     assembly: Path, account: Account, unreserved: int, code: int
 ) -> None:
     """Lambda developer guide, "Configuring reserved concurrency"; other stacks reserve, too."""
-    assert check(assembly, account(1000, unreserved), REGION) == code
+    assert check(assembly, account(1000, unreserved)) == code
 
 
 def test_a_new_account_is_refused_with_both_ways_out(
     assembly: Path, account: Account, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It has 10 in all. Nothing is deployed, and no half of it."""
-    assert check(assembly, account(10, 10), REGION) == 1
+    assert check(assembly, account(10, 10)) == 1
     said = capsys.readouterr().err
     assert "nothing was deployed" in said
     assert "The account has 10." in said
@@ -115,27 +115,25 @@ def test_a_new_account_is_refused_with_both_ways_out(
 def test_the_quota_to_ask_for_is_enough(
     assembly: Path, account: Account, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert check(assembly, account(3000, 120), REGION) == 1
+    assert check(assembly, account(3000, 120)) == 1
     assert f"--desired-value {3000 + 50}" in capsys.readouterr().err
 
 
 def test_what_the_stack_holds_already_is_its_own(assembly: Path, account: Account) -> None:
     """A second deployment, into an account where there is nothing left."""
-    assert check(assembly, account(170, 100, template(WANTED)), REGION) == 0
+    assert check(assembly, account(170, 100, template(WANTED))) == 0
     less = {"Ends tasks": 20, "Checks access tokens": 49}
-    assert check(assembly, account(170, 100, template(less)), REGION) == 1
+    assert check(assembly, account(170, 100, template(less))) == 1
 
 
 def test_a_stack_that_reserves_nothing_needs_no_permission(
-    assembly: Path, capsys: pytest.CaptureFixture[str]
+    written: Written, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (assembly / "notes.template.json").write_text(json.dumps(template({})))
-
     def none(service: str) -> Any:
         raise AssertionError(service)
 
-    assert check(assembly, none, REGION) == 0
-    assert "may take all there is" in capsys.readouterr().out
+    assert check(written(template({})), none) == 0
+    assert "may take it all" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("service", ["lambda", "cloudformation"])
@@ -143,13 +141,5 @@ def test_whoever_may_not_read_is_told_and_may_deploy(
     assembly: Path, account: Account, service: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The CDK deploys with roles of its own; CloudFormation refuses what cannot be reserved."""
-    assert check(assembly, account(1000, 1000, denied=service), REGION) == 0
+    assert check(assembly, account(1000, 1000, denied=service)) == 0
     assert "WARNING: not checked" in capsys.readouterr().out
-
-
-def test_it_asks_where_the_cdk_deploys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The CDK's CLI prefers AWS_REGION, which boto3 does not read."""
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-2")
-    assert client_factory()[1] == "us-west-2"
-    monkeypatch.setenv("AWS_REGION", REGION)
-    assert client_factory()[1] == REGION

@@ -1,0 +1,72 @@
+"""What is about to be deployed, and what is deployed now: the checks' one argument."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import ClientError
+
+Clients = Callable[[str], Any]
+"""boto3 clients, by service."""
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A stack, the template that was synthesized for it, and the account it goes to."""
+
+    stack: str
+    template: Mapping[str, Any]
+    client: Clients
+    region: str
+    changes: frozenset[str] = frozenset()
+    """What `change=` allows to differ from what is deployed."""
+
+    @classmethod
+    def read(
+        cls,
+        assembly: Path,
+        client: Clients,
+        region: str,
+        changes: frozenset[str] = frozenset(),
+    ) -> Deployment:
+        """Read the stack's name and its template from what `cdk synth` wrote."""
+        manifest = json.loads((assembly / "manifest.json").read_text(encoding="utf-8"))
+        ((name, properties),) = (
+            (name, artifact["properties"])
+            for name, artifact in manifest["artifacts"].items()
+            if artifact["type"] == "aws:cloudformation:stack"
+        )
+        text = (assembly / properties["templateFile"]).read_text(encoding="utf-8")
+        return cls(properties.get("stackName", name), json.loads(text), client, region, changes)
+
+    @cached_property
+    def deployed(self) -> dict[str, Any]:
+        """The template that is deployed; empty when there is no such stack.
+
+        Raises ClientError and BotoCoreError.
+        """
+        try:
+            body = self.client("cloudformation").get_template(StackName=self.stack)["TemplateBody"]
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ValidationError":
+                raise
+            return {}
+        return body if isinstance(body, dict) else {}
+
+
+def account() -> tuple[Clients, str]:
+    """Clients for the account and region that the CDK's CLI deploys to, and the region."""
+    session = boto3.Session(region_name=os.environ.get("AWS_REGION"))
+    region = session.region_name or "us-east-1"
+
+    def client(service: str) -> Any:
+        return session.client(service, region_name=region)  # type: ignore[call-overload]
+
+    return client, region
