@@ -21,11 +21,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 from local.console import say
 from local.environment import ROOT
 
-from . import reserved_concurrency
+from . import quotas, reserved_concurrency, shared_concurrency
 from .check import Check
 from .deployment import Deployment, account
 
-CHECKS: Final = (reserved_concurrency.CHECK,)
+CHECKS: Final = (reserved_concurrency.CHECK, shared_concurrency.CHECK, quotas.CHECK)
 
 
 def preflight(deployment: Deployment, checks: Sequence[Check] = CHECKS) -> int:
