@@ -21,7 +21,7 @@ CONTEXT = $(call context,$(OPTIONS) $(UP_OPTIONS) $(AWS_OPTIONS))
 # The stack that a command is about, where it is not the one of server.toml.
 STACK = $(if $(stack),--stack '$(stack)',$(if $(stage),--stack "$$($(IN_ENV) python -m infra.stages '$(stage)')"))
 
-.PHONY: help demo up down connect check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap diff preflight deploy replay replay-task replay-check destroy add lock clean python
+.PHONY: help demo up down connect check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap diff preflight deploy verify replay replay-task replay-check destroy add lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -116,6 +116,10 @@ preflight: python ## What `make deploy` does first: synthesize, and see whether 
 
 deploy: preflight ## Deploy to the account of your credentials: auth=oauth|iam|none, or stage=NAME [option=value of docs/configuration.md] [approval=never]
 	@$(IN_ENV) cdk deploy --app cdk.out --require-approval $(or $(approval),broadening)
+
+verify: python ## Try the deployed server and compare its account with the template; prints a report [stack=] [url=] [profile=local]
+	@$(LOCAL) prepare
+	@$(IN_ENV) python -m operations.verify $(STACK) $(if $(profile),--profile $(profile)) $(call arguments,url auth task question answer large)
 
 replay-task: python ## Run a tool here against a task's journal: TASK=id [save=file] [stack=] [profile=local], or file=
 	@$(LOCAL) prepare

@@ -1,0 +1,126 @@
+"""An account that answers as AWS documents it, with one thing wrong where a test says so."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from operations.verify.deployed import Deployed, Stack
+from operations.verify.endpoint import Endpoint
+
+ROLES = ("Ask", "Subtasks", "Authorizer", "Api", "Finish", "Publish", "Deliver", "Sweep", "Tools")
+RULE = "arn:aws:apigateway:eu-west-1::/domainnames/mcp.example.com/routingrules/r1"
+RESOURCES = [
+    *(("AWS::IAM::Role", f"{role}Role1A") for role in ROLES),
+    ("AWS::CloudWatch::Alarm", "FinishAlarm"),
+    ("AWS::Scheduler::Schedule", "SweepSchedule"),
+    ("AWS::Scheduler::ScheduleGroup", "SweepScheduleGroup"),
+    ("AWS::Lambda::Function", "SweepFunction1A"),
+    ("AWS::Lambda::Function", "ApiFunction1A"),
+    ("AWS::Lambda::EventSourceMapping", "Stream"),
+    ("AWS::StepFunctions::StateMachine", "ToolsMachine"),
+    ("AWS::DynamoDB::Table", "TasksTable"),
+    ("AWS::Logs::LogGroup", "ApiLogs"),
+]
+
+
+class Account:
+    """Answers by service and operation; `wrong` replaces some."""
+
+    def __init__(self, **wrong: Any) -> None:
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.resources = [(kind, name, f"physical-{name}") for kind, name in RESOURCES]
+        self.resources.append(("AWS::ApiGatewayV2::RoutingRule", "RoutingRule", RULE))
+        self.answers: dict[str, Any] = _good() | wrong
+
+    def deployed(self) -> Deployed:
+        """A deployment in this account."""
+        stack = Stack("notes", self.client)
+        return Deployed(Endpoint("https://mcp.example.com/mcp"), False, stack)
+
+    def client(self, service: str) -> Any:
+        """A client whose operations answer."""
+        return _Client(self, service)
+
+    def answer(self, operation: str, arguments: dict[str, Any]) -> Any:
+        """The answer to an operation."""
+        self.asked.append((operation, arguments))
+        found = self.answers[operation]
+        if isinstance(found, str):
+            raise ClientError({"Error": {"Code": found, "Message": found}}, operation)
+        return found(arguments) if callable(found) else found
+
+
+class _Client:
+    def __init__(self, account: Account, service: str) -> None:
+        self._account, self._service = account, service
+        self.meta = SimpleNamespace(region_name="eu-west-1")
+
+    def get_paginator(self, operation: str) -> Any:
+        """Of ListStackResources: one page."""
+        assert operation == "list_stack_resources"
+        summaries = [
+            {"ResourceType": kind, "LogicalResourceId": name, "PhysicalResourceId": physical}
+            for kind, name, physical in self._account.resources
+        ]
+        return SimpleNamespace(paginate=lambda **_: [{"StackResourceSummaries": summaries}])
+
+    def __getattr__(self, operation: str) -> Any:
+        return lambda **arguments: self._account.answer(operation, arguments)
+
+
+def _good() -> dict[str, Any]:
+    outputs = {"TasksTable": "notes-tasks", "JournalTable": "notes-journal"}
+    outputs |= {"PayloadsBucket": "notes-payloads"}
+    listed = [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]
+    return {
+        "describe_stacks": {"Stacks": [{"Outputs": listed}]},
+        "describe_alarms": {
+            "MetricAlarms": [
+                {
+                    "AlarmName": "physical-FinishAlarm",
+                    "StateValue": "OK",
+                    "AlarmActions": ["arn:aws:sns:eu-west-1:111122223333:on-call"],
+                    "Namespace": "AWS/SQS",
+                    "MetricName": "ApproximateNumberOfMessagesVisible",
+                    "Dimensions": [{"Name": "QueueName", "Value": "q"}],
+                }
+            ]
+        },
+        "list_metrics": {"Metrics": [{"MetricName": "x"}]},
+        "get_schedule": {"State": "ENABLED"},
+        "get_metric_statistics": {"Datapoints": [{"Sum": 2.0}, {"Sum": 3.0}]},
+        "get_event_source_mapping": {"State": "Enabled", "EventSourceArn": "arn:stream"},
+        "describe_state_machine": {"name": "m", "type": "STANDARD", "status": "ACTIVE"},
+        "describe_time_to_live": {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED"}},
+        "describe_continuous_backups": {
+            "ContinuousBackupsDescription": {
+                "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "ENABLED"}
+            }
+        },
+        "get_public_access_block": {
+            "PublicAccessBlockConfiguration": {"BlockPublicAcls": True, "BlockPublicPolicy": True}
+        },
+        "get_bucket_encryption": {"ServerSideEncryptionConfiguration": {"Rules": [{}]}},
+        "get_bucket_lifecycle_configuration": {"Rules": [{"Status": "Enabled"}]},
+        "describe_log_groups": {
+            "logGroups": [{"logGroupName": "physical-ApiLogs", "retentionInDays": 30}]
+        },
+        "get_domain_name": {
+            "RoutingMode": "ROUTING_RULE_ONLY",
+            "DomainNameConfigurations": [{"SecurityPolicy": "TLS_1_2"}],
+        },
+        "list_routing_rules": {"RoutingRules": [{"RoutingRuleArn": RULE}]},
+        "get_caller_identity": {
+            "Account": "111122223333",
+            "Arn": "arn:aws:sts::111122223333:assumed-role/admin/me",
+        },
+        "simulate_principal_policy": lambda asked: {
+            "EvaluationResults": [
+                {"EvalActionName": action, "EvalDecision": "implicitDeny"}
+                for action in asked["ActionNames"]
+            ]
+        },
+    }
