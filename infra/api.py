@@ -129,7 +129,7 @@ class McpApi(Construct):
         )
         _allow_storing(function, props)
         _allow_executions(function, workflows)
-        props.code.encryption.allow_reading_executions(function, workflows.own)
+        workflows.allow_reading_executions(function, props.code.encryption)
         _allow_declared_permissions(function, catalogue)
         state_key.allow_reading(function)
         called = settings.rollout.api(function)

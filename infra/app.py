@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from aws_cdk import App, Validations
@@ -10,7 +11,9 @@ from cdk_nag import AwsSolutionsChecks
 from .bundle import ROOT, BundleError, bundled
 from .settings import Settings
 from .stack import McpTasksStack
+from .stack_size import check_size
 from .tool_discovery import discover
+from .wrapped_state_machines import WrappedStateMachines
 
 
 def synthesize(app: App) -> None:
@@ -22,9 +25,12 @@ def synthesize(app: App) -> None:
     settings = Settings.from_context(app.node.try_get_context, ROOT)
     catalogue = discover(settings.tools)
     settings.check(catalogue)
+    if settings.profile.checked:
+        place = os.environ.get("CDK_DEFAULT_ACCOUNT"), os.environ.get("CDK_DEFAULT_REGION")
+        WrappedStateMachines.of(catalogue).check_place(*place)
     with bundled(catalogue, settings.tools, settings.profile.target) as bundle:
         settings.identity.write(bundle)
-        McpTasksStack(app, settings, catalogue, bundle)
+        check_size(McpTasksStack(app, settings, catalogue, bundle))
         if settings.profile.checked:
             Validations.of(app).add_plugins(AwsSolutionsChecks(app))
         app.synth()

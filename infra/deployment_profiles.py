@@ -35,7 +35,7 @@ class Profile:
     reserved_concurrency: int | None
     """How many instances of each function may run."""
     checked: bool
-    """Whether `cdk synth` runs cdk-nag."""
+    """Whether `cdk synth` runs cdk-nag, and refuses state machines of another account."""
 
 
 AWS: Final = Profile(

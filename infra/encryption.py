@@ -25,6 +25,24 @@ AWS_MANAGED: Final = "aws"
 OWN_KEY: Final = "customer"
 
 
+def allow_decrypting_executions(
+    grantee: iam.IGrantable, key_arn: str, state_machines: Sequence[str]
+) -> None:
+    """Allow to decrypt executions with the key of their state machines.
+
+    Step Functions developer guide, "Data at rest encryption": the encryption context has the state
+    machine's ARN.
+    """
+    context = "kms:EncryptionContext:aws:states:stateMachineArn"
+    grantee.grant_principal.add_to_principal_policy(
+        iam.PolicyStatement(
+            actions=["kms:Decrypt"],
+            resources=[key_arn],
+            conditions={"StringEquals": {context: list(state_machines)}},
+        )
+    )
+
+
 class Encryption(Construct):
     """The stack's own key, the given key, or none; and who may use the key."""
 
@@ -111,9 +129,8 @@ class Encryption(Construct):
         machine's role (Step Functions API reference, `includedData` of DescribeExecution, and
         SendTaskFailure).
         """
-        if state_machines:
-            context = "kms:EncryptionContext:aws:states:stateMachineArn"
-            self._allow_where(grantee, {context: list(state_machines)}, "kms:Decrypt")
+        if state_machines and self.key:
+            allow_decrypting_executions(grantee, self.key.key_arn, state_machines)
 
     def _allow(self, grantee: iam.IGrantable, service: str, *actions: str) -> None:
         via = f"{service}.{Stack.of(self).region}.amazonaws.com"

@@ -28,7 +28,7 @@ MAX_EVENT_AGE: Final = Duration.hours(6)
 
 
 class FinishFunction(Construct):
-    """An EventBridge rule for ended executions, the function it calls, and a dead-letter queue.
+    """EventBridge rules for ended executions, the function they call, and a dead-letter queue.
 
     The queue takes what EventBridge could not hand to Lambda, and what the function failed at three
     times.
@@ -61,7 +61,7 @@ class FinishFunction(Construct):
         tables.allow_ending(function)
         payloads.allow(function, ["s3:GetObject", "s3:PutObject"], "")
         _allow_executions(function, workflows)
-        code.encryption.allow_reading_executions(function, workflows.own)
+        workflows.allow_reading_executions(function, code.encryption)
         dead_letters = DeadLetterQueue(
             self,
             "DeadLetterQueue",
@@ -73,33 +73,34 @@ class FinishFunction(Construct):
             dead_letters, "AwsSolutions-SQS3", "The dead-letter queue of a rule and a function"
         )
         dead_letters.keep_failed_calls(self, function, MAX_EVENT_AGE)
-        self._rule(function, workflows, dead_letters)
+        self._rules(function, workflows, dead_letters)
 
-    def _rule(
+    def _rules(
         self, function: lambda_.Function, workflows: ToolWorkflows, dead_letters: DeadLetterQueue
     ) -> None:
-        events.Rule(
-            self,
-            "ExecutionEnded",
-            event_pattern=events.EventPattern(
-                source=["aws.states"],
-                detail_type=["Step Functions Execution Status Change"],
-                detail={
-                    "status": list(END_STATUSES),
-                    "stateMachineArn": workflows.event_patterns,
-                    # A state machine that exists elsewhere also has executions that are no tasks.
-                    "name": [{"prefix": workflows.execution_prefix}],
-                },
-            ),
-            targets=[
-                targets.LambdaFunction(
-                    function,
-                    dead_letter_queue=dead_letters,
-                    max_event_age=RULE_MAX_AGE,
-                    retry_attempts=RULE_RETRIES,
-                )
-            ],
+        target = targets.LambdaFunction(
+            function,
+            dead_letter_queue=dead_letters,
+            max_event_age=RULE_MAX_AGE,
+            retry_attempts=RULE_RETRIES,
         )
+        for number, state_machines in enumerate(workflows.event_patterns, start=1):
+            events.Rule(
+                self,
+                "ExecutionEnded" if number == 1 else f"ExecutionEnded{number}",
+                event_pattern=events.EventPattern(
+                    source=["aws.states"],
+                    detail_type=["Step Functions Execution Status Change"],
+                    detail={
+                        "status": list(END_STATUSES),
+                        "stateMachineArn": state_machines,
+                        # A state machine that exists elsewhere also has executions that are no
+                        # tasks.
+                        "name": [{"prefix": workflows.execution_prefix}],
+                    },
+                ),
+                targets=[target],
+            )
 
 
 def _allow_executions(function: lambda_.Function, workflows: ToolWorkflows) -> None:

@@ -71,7 +71,7 @@ class McpTasksStack(Stack):
         CfnOutput(self, "EventBus", value=task_events.name, description="Gets every change")
         self._warn_of_open_server(settings)
         # W3005: the CDK lets a function depend on its role, which the function refers to as well.
-        self.template_options.metadata = {"cfn-lint": {"config": {"ignore_checks": ["W3005"]}}}
+        self.add_metadata("cfn-lint", {"config": {"ignore_checks": ["W3005"]}})
 
     def _answer_at_domain(
         self, gateway: Gateway, apis: ApiProps, deliver: lambda_.Function

@@ -19,7 +19,12 @@ from mcp_tasks.tasks.questions import MAX_ANSWERS_CHARACTERS
 from mcp_tasks.workflows.retry import TRANSIENT_ERROR
 from mcp_tasks.workflows.step_payloads import MAX_STEP_OUTPUT_BYTES
 
+from .distributed_map import refuse_distributed_map
+
 ASK: Final = "ask"
+PARTITION: Final = "partition"
+"""Of `arn:${partition}:states:::...`: `aws`, `aws-cn`, `aws-us-gov` and others (IAM user guide,
+"IAM ARNs")."""
 SUBTASKS: Final = "subtasks"
 WORKER: Final = "worker"
 
@@ -99,8 +104,8 @@ _FUNCTIONS: Final = {f"${{{name}}}": name for name in (ASK, SUBTASKS, WORKER)}
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A state machine's text, and the functions that it calls: `${ask}`, `${worker}`, and for
-    function tools `${subtasks}`."""
+    """A state machine's text, and what stands in it for something else: the functions `${ask}`,
+    `${worker}`, and for function tools `${subtasks}`; and `${partition}`."""
 
     text: str
     placeholders: frozenset[str]
@@ -123,6 +128,7 @@ class Definition:
             raise ValueError(f"{file}: not an Amazon States Language object")
         placeholders = frozenset(_PLACEHOLDER.findall(source))
         _check_placeholders(file, placeholders, tool, own=own is not None)
+        refuse_distributed_map(file, definition)
         throttled_retry = _throttled_retry(tool.ttl)
         _set_timeout(file, definition, tool.ttl)
         language = definition.get("QueryLanguage", "JSONPath")
@@ -264,10 +270,11 @@ def _add_retry(
 
 
 def _check_placeholders(file: Path, placeholders: frozenset[str], tool: Tool, *, own: bool) -> None:
-    unknown = placeholders - ({ASK, WORKER} if own else set(_DEFAULT_OUTPUT_BYTES))
+    unknown = placeholders - ({ASK, WORKER} if own else set(_DEFAULT_OUTPUT_BYTES)) - {PARTITION}
     if unknown:
         names = ", ".join(f"${{{name}}}" for name in sorted(unknown))
-        raise ValueError(f"{file}: {names}: only ${{{WORKER}}} and ${{{ASK}}} are known")
+        known = ", ".join(f"${{{name}}}" for name in (WORKER, ASK, PARTITION))
+        raise ValueError(f"{file}: {names}: only {known} are known")
     if tool.max_concurrency is not None and WORKER not in placeholders:
         raise ValueError(f"{file}: max_concurrency limits ${{{WORKER}}}, which no state calls")
     if WORKER in placeholders and isinstance(tool, WorkflowTool) and not tool.steps:

@@ -89,7 +89,7 @@ class SweepFunction(Construct):
         _allow_reconciling(function, stored, workflows)
         stored.tables.mailboxes.grant(function, "dynamodb:Query", "dynamodb:PutItem")
         task_events.allow_announcing(function, *LISTS.values())
-        code.encryption.allow_reading_executions(function, workflows.own)
+        workflows.allow_reading_executions(function, code.encryption)
         dead_letters = DeadLetterQueue(
             self,
             "DeadLetterQueue",

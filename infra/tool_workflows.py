@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aws_cdk import ArnFormat, Duration, Stack
+from aws_cdk import ArnFormat, Aws, Duration, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
@@ -27,6 +27,7 @@ from mcp_tasks.workflows import failure_metrics
 from .alarms import alarm_for_count, metrics_namespace
 from .ask import AskFunction
 from .cdk_nag_findings import acknowledge
+from .encryption import Encryption, allow_decrypting_executions
 from .event_bus import TaskEvents
 from .function_code import FunctionCode
 from .grants import allow_declared, role_of
@@ -35,6 +36,7 @@ from .reserved_concurrency import reserve
 from .secrets import allow_secrets
 from .state_machine_definition import (
     ASK,
+    PARTITION,
     SUBTASKS,
     WORKER,
     Definition,
@@ -43,6 +45,7 @@ from .state_machine_definition import (
 )
 from .subtasks import SubtasksFunction
 from .tables import Tables
+from .wrapped_state_machines import WrappedStateMachines
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +77,15 @@ class ToolWorkflows(Construct):
         self.execution_prefix = f"{cell}-"
         """The beginning of the names of executions that are tasks of this cell."""
         tools = catalogue.tools.values()
-        self._foreign = [tool.state_machine_arn for tool in tools if tool.state_machine_arn]
+        self._wrapped = WrappedStateMachines.of(catalogue)
+        self._foreign = self._wrapped.arns
         self.own: list[str] = []
         """The ARNs of the state machines that are made here."""
         for tool in tools:
             if tool.task_support != "forbidden" and tool.state_machine_arn is None:
                 ToolWorkflow(self, tool.load(), self._name(tool.name), props)
                 self.own.append(self._arn(tool.name))
+        self._wrapped.describe_in_template(Stack.of(self))
         props.ask.allow_stop(self.executions)
         props.subtasks.allow_starting(self.arn_prefix, self.state_machines, self.own)
         props.subtasks.allow_stopping(self.executions)
@@ -120,11 +125,18 @@ class ToolWorkflows(Construct):
         ]
 
     @property
-    def event_patterns(self) -> list[Any]:
-        """EventBridge matchers of the state machines' ARNs. One prefix stands for all of the
-        stack's own, because an event pattern has at most 2048 characters.
+    def event_patterns(self) -> list[list[Any]]:
+        """EventBridge matchers of the state machines' ARNs, those of one rule in each list. One
+        prefix stands for all of the stack's own.
         """
-        return [{"prefix": self.arn_prefix}, *self._foreign]
+        first, *others = self._wrapped.in_rules
+        return [[{"prefix": self.arn_prefix}, *first], *others]
+
+    def allow_reading_executions(self, function: lambda_.Function, encryption: Encryption) -> None:
+        """Allow to decrypt how executions ended, also of state machines with a key of their own."""
+        encryption.allow_reading_executions(function, self.own)
+        for key_arn, state_machines in self._wrapped.by_key.items():
+            allow_decrypting_executions(function, key_arn, state_machines)
 
     def _name(self, tool: str) -> str:
         return f"{Stack.of(self).stack_name}-{tool}"
@@ -151,6 +163,7 @@ class ToolWorkflow(Construct):
             arns[SUBTASKS] = props.subtasks.function.function_arn
         if WORKER in definition.placeholders:
             arns[WORKER] = self._worker(tool, props).function_arn
+        partition = {PARTITION: Aws.PARTITION} if PARTITION in definition.placeholders else {}
         key = props.code.encryption.key
         state_machine = sfn.StateMachine(
             self,
@@ -158,14 +171,14 @@ class ToolWorkflow(Construct):
             state_machine_name=name,
             state_machine_type=sfn.StateMachineType.STANDARD,
             definition_body=sfn.DefinitionBody.from_string(definition.text),
-            definition_substitutions=arns,
+            definition_substitutions={**arns, **partition},
             role=self._role(tool, arns),
             encryption_configuration=sfn.CustomerManagedEncryptionConfiguration(key)
             if key
             else None,
         )
-        if is_durable(tool):
-            _allow_expression_for_max_concurrency(state_machine)
+        if partition or is_durable(tool):
+            _ignore_schema_of_definition(state_machine)
         acknowledge(
             state_machine,
             "AwsSolutions-SF1",
@@ -224,9 +237,10 @@ class ToolWorkflow(Construct):
         return worker
 
 
-def _allow_expression_for_max_concurrency(state_machine: sfn.StateMachine) -> None:
-    """E3601: cfn-lint wants a number for a Map's MaxConcurrency, which may be a JSONata expression
-    (CDK API reference, "MapJsonataProps", `jsonata_max_concurrency`)."""
+def _ignore_schema_of_definition(state_machine: sfn.StateMachine) -> None:
+    """E3601: cfn-lint wants `arn:aws:` in a resource, which is of one partition of several; and a
+    number for a Map's MaxConcurrency, which may be a JSONata expression (CDK API reference,
+    "MapJsonataProps", `jsonata_max_concurrency`)."""
     resource = state_machine.node.default_child
     if not isinstance(resource, sfn.CfnStateMachine):
         raise TypeError(f"{state_machine.node.path} is no state machine")

@@ -15,7 +15,9 @@ from mcp_tasks import NotFound, ToolError, resource
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,39}$", description="a-z, 0-9 and -")]
 
 PREFIX: Final = "/datasets/"
-PARAMETERS: Final = [f"arn:aws:ssm:*:*:parameter{PREFIX}*"]
+PARAMETERS: Final = [
+    f"arn:${{AWS::Partition}}:ssm:${{AWS::Region}}:${{AWS::AccountId}}:parameter{PREFIX}*"
+]
 READ: Final = {"actions": ["ssm:GetParameter"], "resources": PARAMETERS}
 WRITE: Final = {
     "actions": ["ssm:PutParameter", "ssm:DeleteParameter"],

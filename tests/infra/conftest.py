@@ -53,6 +53,7 @@ JOBS: dict[str, dict[str, str]] = {
         "burst": "60",
     },
     "no tasks": {**IAM, "tools": "no tasks"},
+    "wrapped": {**IAM, "tools": "wrapped", "stack": "x" * 28},
     "own key": {
         **OAUTH,
         **ONE_ADDRESS,
@@ -172,6 +173,12 @@ def with_own_key(assemblies: dict[str, Assembly]) -> Assembly:
 def with_given_key(assemblies: dict[str, Assembly]) -> Assembly:
     """`-c auth=iam -c encryption=arn:aws:kms:...`."""
     return _good(assemblies["given key"])
+
+
+@pytest.fixture(scope="session")
+def many_wrapped(assemblies: dict[str, Assembly]) -> Assembly:
+    """A tools folder that wraps 36 state machines, two of which have a KMS key."""
+    return _good(assemblies["wrapped"])
 
 
 @pytest.fixture(scope="session")

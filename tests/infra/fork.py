@@ -148,6 +148,29 @@ legacy = workflow_tool(
 '''
 
 
+WRAPPED_ARNS = [
+    f"arn:aws:states:ap-southeast-1:111122223333:stateMachine:{n:02}-{'x' * 77}" for n in range(36)
+]
+"""As long as ARNs of state machines may be."""
+WRAPPED_KEY = "arn:aws:kms:ap-southeast-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+MANY_WRAPPED = f'''
+from pydantic import BaseModel
+
+from mcp_tasks import workflow_tool
+
+class Arguments(BaseModel):
+    order: str
+
+for number, arn in enumerate({WRAPPED_ARNS!r}):
+    globals()[f"legacy_{{number:02}}"] = workflow_tool(
+        f"legacy_{{number:02}}",
+        description="Runs a state machine that was there before.",
+        arguments=Arguments,
+        state_machine_arn=arn,
+        kms_key_arn="{WRAPPED_KEY}" if number < 2 else None,
+    )
+'''
+
 SCOPES = '''
 from mcp_tasks import tool
 
@@ -158,7 +181,9 @@ def close_all() -> None:
 
 
 def write_fork(folder: Path) -> Path:
-    """Write three tools folders: `fork`, with nearly all that there is, `no tasks` and `scopes`."""
+    """Write four tools folders: `fork`, with nearly all that there is, `no tasks`, `scopes`, and
+    `wrapped`, which wraps 36 state machines.
+    """
     (folder / "fork" / "report").mkdir(parents=True)
     (folder / "fork" / "count.py").write_text(FUNCTION_TASK)
     (folder / "fork" / "look_up.py").write_text(WITHIN_THE_REQUEST)
@@ -170,6 +195,8 @@ def write_fork(folder: Path) -> Path:
     (folder / "fork" / "report" / "workflow.asl.json").write_text(WORKFLOW_DEFINITION)
     (folder / "no tasks").mkdir()
     (folder / "no tasks" / "look_up.py").write_text(WITHIN_THE_REQUEST)
+    (folder / "wrapped").mkdir()
+    (folder / "wrapped" / "legacy.py").write_text(MANY_WRAPPED)
     (folder / "scopes").mkdir()
     (folder / "scopes" / "close_all.py").write_text(SCOPES)
     return folder

@@ -90,7 +90,8 @@ def test_the_language_is_understood_by_an_independent_parser(
 ) -> None:
     for _, machine in _machines(on_aws, fork):
         arn = "arn:aws:lambda:us-east-1:123456789012:function:some"
-        AmazonStateLanguageParser.parse(PLACEHOLDER.sub(arn, machine["DefinitionString"]))
+        definition = machine["DefinitionString"].replace("${partition}", "aws")
+        AmazonStateLanguageParser.parse(PLACEHOLDER.sub(arn, definition))
 
 
 def test_every_expression_is_jsonata(on_aws: Assembly, fork: Assembly) -> None:
@@ -196,7 +197,7 @@ def test_a_definition_keeps_a_shorter_limit_of_its_own(tmp_path: Path) -> None:
         (
             '{"Resource": "${table}"}',
             {},
-            r"\$\{table\}: only \$\{worker\} and \$\{ask\} are known",
+            r"\$\{table\}: only \$\{worker\}, \$\{ask\}, \$\{partition\} are known",
         ),
         ('{"Resource": "${worker}"}', {}, r"\$\{worker\} runs steps, and flow declares none"),
     ],
@@ -213,7 +214,7 @@ def test_a_definition_calls_only_the_functions_that_it_names(tmp_path: Path) -> 
     flow = _workflow(tmp_path, '{"Resource": "${worker}"}', steps=[_step])
     assert Definition.of(flow).placeholders == {"worker"}
     assert Definition.of(_function()).placeholders == {"worker"}
-    assert Definition.of(_durable()).placeholders == {"worker", "ask", "subtasks"}
+    assert Definition.of(_durable()).placeholders == {"worker", "ask", "subtasks", "partition"}
 
 
 # trace context

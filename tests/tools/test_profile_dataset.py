@@ -328,7 +328,7 @@ def test_a_state_calls_the_worker_or_asks() -> None:
         if state["Type"] != "Task":
             continue
         if state["Resource"] != "${worker}":
-            assert state["Resource"] == "arn:aws:states:::lambda:invoke.waitForTaskToken"
+            assert state["Resource"] == "arn:${partition}:states:::lambda:invoke.waitForTaskToken"
             assert state["Arguments"]["FunctionName"] == "${ask}"
             assert set(state["Arguments"]["Payload"]) == {"task", "token", "requests"}
         else:

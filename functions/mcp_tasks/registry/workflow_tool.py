@@ -25,6 +25,8 @@ _STATE_MACHINE_ARN: Final = re.compile(
     r"arn:aws[a-z-]*:states:[a-z0-9-]+:[0-9]{12}:stateMachine:[A-Za-z0-9_.+=@-]{1,80}"
 )
 
+_KEY_ARN: Final = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
+
 _CONCURRENT: Final = re.compile(r'"Type"\s*:\s*"(Parallel|Map)"')
 """A state that runs several others at once (Amazon States Language)."""
 
@@ -38,6 +40,8 @@ class WorkflowTool(Tool):
 
     definition_file: Path | None = None
     state_machine_arn: str | None = None
+    kms_key_arn: str | None = None
+    """Of a state machine that exists already: the key that encrypts its executions."""
     steps: Mapping[str, Step] = field(default_factory=dict)
     state_permissions: Sequence[Mapping[str, Any]] = ()
 
@@ -49,6 +53,11 @@ class WorkflowTool(Tool):
             raise ValueError(f"{self.name}: there is no file {self.definition_file}")
         if self.state_machine_arn is not None:
             self._check_existing(self.state_machine_arn)
+        elif self.kms_key_arn is not None:
+            raise ValueError(
+                f"{self.name}: kms_key_arn is of a state machine that exists already; one that is "
+                "deployed with the stack is encrypted as encryption= says"
+            )
 
     @property
     def sequential(self) -> bool:
@@ -67,6 +76,11 @@ class WorkflowTool(Tool):
             raise ValueError(
                 f"{self.name}: {arn!r} is not the ARN of a state machine; versions and aliases "
                 "cannot be tools"
+            )
+        if self.kms_key_arn is not None and not _KEY_ARN.fullmatch(self.kms_key_arn):
+            raise ValueError(
+                f"{self.name}: {self.kms_key_arn!r} is not the ARN of a KMS key; an alias cannot "
+                "be named in a policy"
             )
         if self.steps or self.state_permissions or self.max_concurrency is not None:
             raise ValueError(
@@ -103,6 +117,7 @@ def workflow_tool(
     result: Any = None,
     definition: Path | None = None,
     state_machine_arn: str | None = None,
+    kms_key_arn: str | None = None,
     steps: Sequence[Callable[..., Any]] = (),
     state_permissions: Sequence[Mapping[str, Any]] = (),
     title: str | None = None,
@@ -133,7 +148,10 @@ def workflow_tool(
         result: the type of the output; None leaves it unchecked.
         definition: an Amazon States Language file. `${worker}` stands for the function that runs
             `steps`, and `${ask}` for the function that asks the client.
-        state_machine_arn: instead of a definition, a state machine that exists already.
+        state_machine_arn: instead of a definition, a state machine that exists already: of type
+            Standard, in the region and the account of the deployment.
+        kms_key_arn: the customer managed key of that state machine, if it has one. Without it, the
+            server cannot read how its executions ended.
         steps: the functions that the definition's states call, by their names.
         ask_first: as for `tool`. The answers are in the input, under `_meta.answers`.
         without_tasks: as for `tool`: "task", which is the default, or "refuse".
@@ -166,6 +184,7 @@ def workflow_tool(
         env=env or {},
         definition_file=definition,
         state_machine_arn=state_machine_arn,
+        kms_key_arn=kms_key_arn,
         steps=_steps(name, steps),
         state_permissions=state_permissions,
         timeout=timeout,

@@ -29,7 +29,7 @@ from tests.campaigns.model.step_functions import RETRIES, Account, Execution, To
 ASK: Final = "${ask}"
 SUBTASKS: Final = "${subtasks}"
 WORKER: Final = "${worker}"
-WITH_TOKEN: Final = "arn:aws:states:::lambda:invoke.waitForTaskToken"
+WITH_TOKEN: Final = "arn:${partition}:states:::lambda:invoke.waitForTaskToken"
 
 KILLED: Final = "Lambda.Unknown"
 """The error of a function that was killed, or that Step Functions has lost sight of."""

@@ -57,7 +57,10 @@ def of_folder(folder: Path) -> Iterator[tuple[str, str]]:
             del sys.modules[name]
 
 
-_PLACEHOLDERS: Final = {name: function_arn(name) for name in ("ask", "subtasks", "worker")}
+_PLACEHOLDERS: Final = {
+    **{name: function_arn(name) for name in ("ask", "subtasks", "worker")},
+    "partition": "aws",
+}
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ from mcp_tasks.registry.workflow_tool import WorkflowTool
 
 HERE: Final = Path(__file__)
 ARN: Final = "arn:aws:states:us-east-1:123456789012:stateMachine:own"
+KEY: Final = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 
 
 class Arguments(BaseModel):
@@ -77,6 +78,11 @@ def test_a_step_converts_its_input_and_its_output() -> None:
         ({"description": ""}, "docstring"),
         ({"name": "a b"}, "A-Z"),
         ({"definition": None, "state_machine_arn": "own"}, "ARN"),
+        ({"kms_key_arn": KEY}, "kms_key_arn is of a state machine that exists already"),
+        (
+            {"definition": None, "state_machine_arn": ARN, "kms_key_arn": "alias/orders"},
+            "'alias/orders' is not the ARN of a KMS key",
+        ),
         # Executions and events have the ARN without a version, which would differ from the task's.
         ({"definition": None, "state_machine_arn": f"{ARN}:PROD"}, "ARN"),
     ],

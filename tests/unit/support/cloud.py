@@ -110,6 +110,7 @@ class Cloud:
                 text = (file or FUNCTION_TASK).read_text(encoding="utf-8")
                 text = text.replace("${worker}", f"{FUNCTION}worker-{entry.name}")
                 text = text.replace("${ask}", f"{FUNCTION}ask")
+                text = text.replace("${partition}", "aws")
                 text = text.replace("${subtasks}", f"{FUNCTION}subtasks")
                 text = text.replace('"Seconds": 10', '"Seconds": 0')  # no function has to end
                 create_state_machine(f"{PREFIX.rpartition(':')[2]}{entry.name}", json.loads(text))
