@@ -21,7 +21,7 @@ CONTEXT = $(call context,$(OPTIONS) $(UP_OPTIONS) $(AWS_OPTIONS))
 # The stack that a command is about, where it is not the one of server.toml.
 STACK = $(if $(stack),--stack '$(stack)',$(if $(stage),--stack "$$($(IN_ENV) python -m infra.stages '$(stage)')"))
 
-.PHONY: help demo up down connect check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap diff preflight deploy verify replay replay-task replay-check destroy add lock clean python
+.PHONY: help demo up down connect check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap diff preflight deploy verify tasks logs replay replay-task replay-check destroy add lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -120,6 +120,14 @@ deploy: preflight ## Deploy to the account of your credentials: auth=oauth|iam|n
 verify: python ## Try the deployed server and compare its account with the template; prints a report [stack=] [url=] [profile=local]
 	@$(LOCAL) prepare
 	@$(IN_ENV) python -m operations.verify $(STACK) $(if $(profile),--profile $(profile)) $(call arguments,url auth task question answer large)
+
+tasks: python ## The tasks that have not ended, or one: [TASK=id] [tool=NAME] [stack=] [profile=local]
+	@$(LOCAL) prepare
+	@$(IN_ENV) python -m operations.live_tasks $(if $(TASK),--task '$(TASK)') $(if $(tool),--tool '$(tool)') $(STACK) $(if $(profile),--profile $(profile))
+
+logs: python ## What the functions logged: [TASK=id] [since=15m] [follow=1] [stack=] [profile=local]
+	@$(LOCAL) prepare
+	@$(IN_ENV) python -m operations.read_logs $(if $(TASK),--task '$(TASK)') $(if $(since),--since '$(since)') $(if $(follow),--follow) $(STACK) $(if $(profile),--profile $(profile))
 
 replay-task: python ## Run a tool here against a task's journal: TASK=id [save=file] [stack=] [profile=local], or file=
 	@$(LOCAL) prepare

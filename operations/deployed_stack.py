@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Final
 
 import boto3
@@ -62,3 +63,38 @@ def clients_of(profile: str) -> Clients:
         )
 
     return client
+
+
+class DeployedStack:
+    """The stack in its account: read only."""
+
+    def __init__(self, name: str, clients: Clients) -> None:
+        self.name, self.client = name, clients
+        self.outputs = outputs_of(clients("cloudformation"), name)
+
+    @cached_property
+    def resources(self) -> list[dict[str, Any]]:
+        """The summaries of all resources (ListStackResources)."""
+        pages = self.client("cloudformation").get_paginator("list_stack_resources")
+        return [
+            summary
+            for page in pages.paginate(StackName=self.name)
+            for summary in page["StackResourceSummaries"]
+        ]
+
+    def physical_ids(self, kind: str, logical_id: str = "") -> list[str]:
+        """The physical ids of the resources of a type whose logical ids begin so."""
+        return [
+            resource["PhysicalResourceId"]
+            for resource in self.resources
+            if resource["ResourceType"] == kind
+            and resource["LogicalResourceId"].startswith(logical_id)
+        ]
+
+    @cached_property
+    def variables(self) -> dict[str, str]:
+        """The environment of the function that answers requests: what the deployment chose."""
+        (function,) = self.physical_ids("AWS::Lambda::Function", "ApiFunction")
+        configuration = self.client("lambda").get_function_configuration(FunctionName=function)
+        variables: dict[str, str] = configuration["Environment"]["Variables"]
+        return variables

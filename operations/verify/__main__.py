@@ -24,11 +24,11 @@ from local.deployment import endpoint as emulated_endpoint
 from local.emulator import find
 from local.environment import ROOT
 
-from ..deployed_stack import Clients, NoStack, clients_of
+from ..deployed_stack import Clients, DeployedStack, NoStack, clients_of
 from . import account_checks, endpoint_checks, permission_checks, report, task_checks
 from .check import Check, outcome_of
 from .credentials import AccessToken, Credentials, NoCredentials, Signature
-from .deployed import Deployed, Stack, ToolCall, ToolCalls
+from .deployed import Deployed, ToolCall, ToolCalls
 from .endpoint import Endpoint
 
 CHECKS: tuple[Check, ...] = (
@@ -103,7 +103,7 @@ def _deployed(options: argparse.Namespace) -> Deployed:
     if options.url:
         credentials = _credentials(options.auth or "none", clients)
         return Deployed(Endpoint(options.url, credentials), local, None, calls)
-    stack = Stack(options.stack or ServerFile.read(ROOT).stack, clients)
+    stack = DeployedStack(options.stack or ServerFile.read(ROOT).stack, clients)
     url = stack.outputs["Endpoint"]
     if local and (running := find("up")):
         url = emulated_endpoint(running, stack.outputs["ApiId"])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from ..deployed_stack import DeployedStack
 from .check import Check, NotTried, expect
-from .deployed import Deployed, Stack
+from .deployed import Deployed
 
 SWEEP_MINUTES: Final = 5
 
@@ -23,7 +24,7 @@ def see_no_alarm(deployed: Deployed) -> str:
     return f"{len(alarms)} alarms, none rings; {told}"
 
 
-def _alarms(stack: Stack) -> list[dict[str, Any]]:
+def _alarms(stack: DeployedStack) -> list[dict[str, Any]]:
     names = stack.physical_ids("AWS::CloudWatch::Alarm")
     found: list[dict[str, Any]] = []
     for start in range(0, len(names), 100):  # DescribeAlarms takes 100 names

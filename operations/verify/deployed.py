@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Final
 
-from ..deployed_stack import Clients, outputs_of
+from ..deployed_stack import DeployedStack
 from .check import NotTried
 from .credentials import NoCredentials
 from .endpoint import Endpoint
@@ -48,48 +47,13 @@ class ToolCalls:
     """Of a task whose result has more than 256 KiB; the samples have none."""
 
 
-class Stack:
-    """The stack in its account: read only."""
-
-    def __init__(self, name: str, clients: Clients) -> None:
-        self.name, self.client = name, clients
-        self.outputs = outputs_of(clients("cloudformation"), name)
-
-    @cached_property
-    def resources(self) -> list[dict[str, Any]]:
-        """The summaries of all resources (ListStackResources)."""
-        pages = self.client("cloudformation").get_paginator("list_stack_resources")
-        return [
-            summary
-            for page in pages.paginate(StackName=self.name)
-            for summary in page["StackResourceSummaries"]
-        ]
-
-    def physical_ids(self, kind: str, logical_id: str = "") -> list[str]:
-        """The physical ids of the resources of a type whose logical ids begin so."""
-        return [
-            resource["PhysicalResourceId"]
-            for resource in self.resources
-            if resource["ResourceType"] == kind
-            and resource["LogicalResourceId"].startswith(logical_id)
-        ]
-
-    @cached_property
-    def variables(self) -> dict[str, str]:
-        """The environment of the function that answers requests: what the deployment chose."""
-        (function,) = self.physical_ids("AWS::Lambda::Function", "ApiFunction")
-        configuration = self.client("lambda").get_function_configuration(FunctionName=function)
-        variables: dict[str, str] = configuration["Environment"]["Variables"]
-        return variables
-
-
 @dataclass
 class Deployed:
     """A deployment, as the checks get it."""
 
     endpoint: Endpoint
     on_emulator: bool
-    stack: Stack | None
+    stack: DeployedStack | None
     calls: ToolCalls = field(default_factory=ToolCalls)
     tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What `tools/list` gave, by name."""
@@ -115,7 +79,7 @@ class Deployed:
             raise NotTried(f"the server has no {call.tool}; docs/verify.md: name another")
         return call
 
-    def account(self) -> Stack:
+    def account(self) -> DeployedStack:
         """The stack. Raises NotTried where only a URL was given."""
         if self.stack is None:
             raise NotTried("url= was given; stack= or stage= lets it read the account")

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from ..deployed_stack import DeployedStack
 from .check import Check, expect
-from .deployed import Deployed, Stack
+from .deployed import Deployed
 
 TASKS, JOURNAL, ANY = "tasks", "journal", "*"
 
@@ -65,7 +66,7 @@ def simulate(deployed: Deployed) -> str:
     return f"{asked} calls are denied"
 
 
-def _resource(stack: Stack, on: str, partition: str, account: str) -> str:
+def _resource(stack: DeployedStack, on: str, partition: str, account: str) -> str:
     if on == ANY:
         return "*"
     region = stack.client("dynamodb").meta.region_name

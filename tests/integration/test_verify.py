@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from local.deployment import LocalStack
+from operations.deployed_stack import DeployedStack
 from operations.verify.__main__ import CHECKS
 from operations.verify.check import Outcome, outcome_of
 from operations.verify.credentials import AccessToken, Credentials, NoCredentials
-from operations.verify.deployed import Deployed, Stack, ToolCall, ToolCalls
+from operations.verify.deployed import Deployed, ToolCall, ToolCalls
 from operations.verify.endpoint import Endpoint
 from tests.integration.support.issuer import Issuer
 from tests.integration.support.stacks import SCOPE
@@ -22,7 +23,7 @@ def _verified(
     stack: LocalStack, aws: Any, credentials: Credentials, calls: ToolCalls | None = None
 ) -> dict[str, Outcome]:
     endpoint = Endpoint(stack.url, credentials)
-    deployed = Deployed(endpoint, True, Stack(stack.name, aws), calls or ToolCalls())
+    deployed = Deployed(endpoint, True, DeployedStack(stack.name, aws), calls or ToolCalls())
     outcomes = {check.title: outcome_of(check, deployed) for check in CHECKS}
     failed = [outcome for outcome in outcomes.values() if outcome.verdict == "FAILED"]
     assert failed == []

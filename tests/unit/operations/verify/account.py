@@ -7,7 +7,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from operations.verify.deployed import Deployed, Stack
+from operations.deployed_stack import DeployedStack
+from operations.verify.deployed import Deployed
 from operations.verify.endpoint import Endpoint
 
 ROLES = ("Ask", "Subtasks", "Authorizer", "Api", "Finish", "Publish", "Deliver", "Sweep", "Tools")
@@ -37,7 +38,7 @@ class Account:
 
     def deployed(self) -> Deployed:
         """A deployment in this account."""
-        stack = Stack("notes", self.client)
+        stack = DeployedStack("notes", self.client)
         return Deployed(Endpoint("https://mcp.example.com/mcp"), False, stack)
 
     def client(self, service: str) -> Any:
