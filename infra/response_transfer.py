@@ -30,7 +30,7 @@ BUFFERED: Final = ResponseTransfer(
 STREAMED: Final = ResponseTransfer(
     # The maximum of Lambda, and of API Gateway for a streamed response. A subscription ends before.
     # A regional endpoint also ends a response that is idle for 5 minutes: the server writes a
-    # comment every 15 seconds.
+    # comment into a stream that is quiet for 20 seconds (`mcp_tasks.server.http.quiet_stream`).
     timeout=Duration.minutes(15),
     # Lambda's Python runtime does not stream: this starts `mcp_tasks.aws.streaming_runtime`
     # instead.

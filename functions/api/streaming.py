@@ -6,6 +6,7 @@ changes of a `subscriptions/listen`, for as long as the function may run.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from mcp_tasks.aws.streaming_runtime import Context, Response, StreamingHandler, serve
@@ -16,6 +17,8 @@ def load() -> StreamingHandler:
     from api.handler import deployment, log_response, logger, server
     from mcp_tasks.server.http.api_gateway import from_api_gateway
     from mcp_tasks.server.http.event_stream import end_stream, streamed_channel
+    from mcp_tasks.server.http.exchange import accepts_events
+    from mcp_tasks.server.http.quiet_stream import kept_alive
     from mcp_tasks.tasks.task import now_ms
 
     @logger.inject_lambda_context(clear_state=True)
@@ -23,7 +26,9 @@ def load() -> StreamingHandler:
         deadline_ms = now_ms() + context.get_remaining_time_in_millis()
         channel = streamed_channel(stream, deadline_ms)
         request = from_api_gateway(event, deployment.auth, deployment.principal)
-        response = server.answer(request, channel)
+        takes_events = accepts_events(request.headers.get("accept"))
+        with kept_alive(channel) if takes_events else nullcontext(channel) as kept:
+            response = server.answer(request, kept)
         log_response(response)
         end_stream(response, stream)
 

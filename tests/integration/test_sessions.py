@@ -27,12 +27,13 @@ def fill_in(request: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_session_begins_and_ends(stack: LocalStack, version: str) -> None:
-    client = SessionClient(stack.url, version)
+def test_a_session_begins_and_ends(endpoint: str, stack: LocalStack, version: str) -> None:
+    client = SessionClient(endpoint, version)
     assert client.session_id is not None
     assert client.session_id.startswith("c1-")
     assert client.request("tools/list").status == 200
-    assert client.end().status == 204
+    # A streamed response has a body, which a 204 must not have.
+    assert client.end().status == (204 if endpoint == stack.url else 200)
     assert client.request("tools/list").status == 404
     assert client.end().status == 404
 

@@ -82,7 +82,7 @@ class Client:
     ) -> HttpResponse:
         """Send bytes as they are, and check the response by the schemas."""
         response = self.send(body, headers, method)
-        if response.body:
+        if response.body.strip():
             wire.check((headers or {}).get("Mcp-Method", ""), response.message)
         return response
 

@@ -314,10 +314,10 @@ def test_the_start_script_runs_the_loop_in_place_of_lambdas_own(
 ) -> None:
     """Lambda developer guide, "Wrapper scripts": it gets the interpreter and the bootstrap."""
     interpreter = tmp_path / "python"
-    interpreter.write_text('#!/bin/sh\necho "$PYTHONPATH $*"\n')
+    interpreter.write_text('#!/bin/sh\necho "$PYTHONPATH $PYTHONUNBUFFERED $*"\n')
     interpreter.chmod(0o755)
     script = ROOT / "functions" / "api" / "exec_wrapper"
     environment = {"PATH": os.environ["PATH"], **variables}
     command: list[str | Path] = [script, interpreter, "/var/runtime/bootstrap.py"]
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert said.stdout == f"{path} -m api.streaming\n"
+    assert said.stdout == f"{path} 1 -m api.streaming\n"

@@ -14,7 +14,7 @@ from mcp_tasks.aws.streaming_runtime import Response
 from mcp_tasks.notifications.clock import Clock
 from mcp_tasks.notifications.subscription import Subscription
 from mcp_tasks.server.http.endpoint import Endpoint
-from mcp_tasks.server.http.event_stream import end_stream, streamed_channel
+from mcp_tasks.server.http.event_stream import NO_MESSAGE, end_stream, streamed_channel
 from mcp_tasks.server.http.messages import HttpRequest
 from mcp_tasks.tasks.task import now_ms
 
@@ -101,7 +101,7 @@ class Streamed:
         return {
             "statusCode": self.taken.status,
             "headers": self.taken.headers,
-            "body": self.taken.text,
+            "body": "" if self.taken.pieces == [NO_MESSAGE] else self.taken.text,
         }
 
 

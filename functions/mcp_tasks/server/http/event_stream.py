@@ -7,13 +7,12 @@ basic/transports.mdx, "Sending Messages to the Server"; WHATWG HTML, section 9.2
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final, Protocol
 
 from ..response_channel import ResponseChannel, StreamEvent
 from .messages import HttpResponse
-
-if TYPE_CHECKING:
-    from ...aws.streaming_runtime import Response
 
 # "Servers SHOULD include the X-Accel-Buffering: no header" (Receiving Messages).
 EVENT_STREAM_HEADERS: Final = {
@@ -21,6 +20,31 @@ EVENT_STREAM_HEADERS: Final = {
     "Cache-Control": "no-cache",
     "X-Accel-Buffering": "no",
 }
+
+
+COMMENT: Final = b": keep-alive\n\n"
+"""Clients ignore it (WHATWG HTML, section 9.2.6)."""
+
+NO_MESSAGE: Final = b"\n"
+"""The body of a streamed response without a message. A response that ends right after its headers
+is reported never to reach its end (aws/aws-lambda-nodejs-runtime-interface-client#95,
+aws/aws-lambda-web-adapter#499; opennextjs/opennextjs-aws#486: "Empty string didn't work"), and a
+client would wait for it until the function's time is up. Any byte ends it. Clients do not read the
+body of a 202."""
+
+
+class Stream(Protocol):
+    """A response that is sent while it is written: `aws.streaming_runtime.Response`, for one."""
+
+    @property
+    def started(self) -> bool:
+        """Whether the status has been sent."""
+
+    def start(self, status: int, headers: Mapping[str, str]) -> None:
+        """Send the status and the headers: once, and before the first chunk."""
+
+    def write(self, data: bytes) -> None:
+        """Send one chunk at once."""
 
 
 def event(message: str) -> str:
@@ -36,7 +60,7 @@ def written(sent: StreamEvent) -> str:
     return fields + ("data: \n\n" if sent.message is None else event(json.dumps(sent.message)))
 
 
-def streamed_channel(stream: Response, deadline_ms: int) -> ResponseChannel:
+def streamed_channel(stream: Stream, deadline_ms: int) -> ResponseChannel:
     """A response channel that writes each event at once.
 
     The first one begins the event stream. `deadline_ms` is when Lambda stops the function, in
@@ -44,19 +68,33 @@ def streamed_channel(stream: Response, deadline_ms: int) -> ResponseChannel:
     """
 
     def write(sent: StreamEvent) -> None:
-        if not stream.started:
-            stream.start(200, EVENT_STREAM_HEADERS)
+        begin_events(stream)
         stream.write(written(sent).encode())
 
-    return ResponseChannel(write, deadline_ms, keep_alive=lambda: stream.write(b": keep-alive\n\n"))
+    return ResponseChannel(write, deadline_ms, keep_alive=lambda: write_comment(stream))
 
 
-def end_stream(response: HttpResponse, stream: Response) -> None:
-    """Write the last event of a stream that has begun; otherwise the whole response."""
+def begin_events(stream: Stream) -> None:
+    """Begin the event stream, unless it has begun."""
+    if not stream.started:
+        stream.start(HTTPStatus.OK, EVENT_STREAM_HEADERS)
+
+
+def write_comment(stream: Stream) -> None:
+    """Show that the stream goes on; begins it if there was nothing to say yet."""
+    begin_events(stream)
+    stream.write(COMMENT)
+
+
+def end_stream(response: HttpResponse, stream: Stream) -> None:
+    """Write the last event of a stream that has begun; otherwise the whole response.
+
+    A 204 becomes a 200, because it has to have a body here (`NO_MESSAGE`), and a 204 must not.
+    """
     if stream.started:
         if response.message is not None:
             stream.write(event(response.message).encode())
         return
-    stream.start(int(response.status), response.headers)
-    if response.message is not None:
-        stream.write(response.message.encode())
+    status = HTTPStatus(response.status)
+    stream.start(HTTPStatus.OK if status is HTTPStatus.NO_CONTENT else status, response.headers)
+    stream.write(NO_MESSAGE if response.message is None else response.message.encode())

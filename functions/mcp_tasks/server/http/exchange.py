@@ -96,7 +96,7 @@ class Exchange:
         channel = self.channel or ResponseChannel(events.append)
         if accepts_events(self.headers.get("accept")):
             return channel
-        return replace(channel, write=_drop, takes_notifications=False)
+        return replace(channel, write=_drop, takes_notifications=False, keep_alive=_write_nothing)
 
 
 def error_response(error: ProtocolError, request_id: jsonrpc.RequestId | None) -> HttpResponse:
@@ -117,6 +117,10 @@ def unexpected_error_response(
 
 def _drop(event: StreamEvent) -> None:
     """Take the events for a client that does not accept event streams."""
+
+
+def _write_nothing() -> None:
+    """Its response is JSON: a comment would make it an event stream."""
 
 
 def accepts_events(accept: str | None) -> bool:

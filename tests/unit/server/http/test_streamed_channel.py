@@ -83,10 +83,20 @@ def test_an_answer_without_notifications_is_json_with_its_own_status(status: int
     assert (taken.status, taken.headers, taken.text) == (status, JSON_HEADERS, RESULT)
 
 
-def test_an_answer_without_a_message_has_no_body() -> None:
+@pytest.mark.parametrize(("status", "sent"), [(202, 202), (204, 200)])
+def test_an_answer_without_a_message_ends_with_a_byte(status: int, sent: int) -> None:
+    """Streams of no bytes are reported never to end; a 204 has no body (RFC 9110, 15.3.5)."""
     taken = Taken()
-    end_stream(HttpResponse(202), taken)
-    assert (taken.status, taken.headers, taken.pieces) == (202, {}, [])
+    end_stream(HttpResponse(status), taken)
+    assert (taken.status, taken.headers, taken.pieces) == (sent, {}, [b"\n"])
+
+
+def test_a_stream_of_no_events_ends_without_more() -> None:
+    """One that its client has to resume."""
+    taken = Taken()
+    streamed_channel(taken, 0).send(NOTE)
+    end_stream(HttpResponse(200), taken)
+    assert messages(taken) == [NOTE]
 
 
 def test_what_keeps_a_stream_alive_is_no_event() -> None:
@@ -100,6 +110,28 @@ def test_what_keeps_a_stream_alive_is_no_event() -> None:
     channel.keep_alive()
     end_stream(HttpResponse(200, RESULT), taken)
     assert messages(taken) == [NOTE, NOTE, json.loads(RESULT)]
+
+
+def test_what_keeps_a_stream_alive_may_begin_it() -> None:
+    """A call has nothing to tell for a while, and its client asked for no progress."""
+    taken = Taken()
+    channel = streamed_channel(taken, 0)
+    channel.keep_alive()
+    assert (taken.status, taken.headers) == (200, EVENT_STREAM_HEADERS)
+    end_stream(HttpResponse(200, RESULT), taken)
+    assert messages(taken) == [json.loads(RESULT)]
+
+
+def test_a_client_of_json_alone_gets_no_comment() -> None:
+    def method(call: Call) -> Complete:
+        call.channel.keep_alive()
+        return Complete({"content": []})
+
+    asked, taken = http("tools/call", {"name": "x"}), Taken()
+    headers = {**request("tools/call", {"name": "x"})["headers"], "Accept": "application/json"}
+    asked = HttpRequest(Headers({n: [v] for n, v in headers.items()}), asked.body, asked.caller)
+    end_stream(offering(method).answer(asked, streamed_channel(taken, 0)), taken)
+    assert taken.headers == JSON_HEADERS
 
 
 def test_a_subscription_ends_before_its_function_does() -> None:
