@@ -1,0 +1,6 @@
+"""The operator's commands. They share names and formats with `mcp_tasks`, the functions' library."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "functions"))
