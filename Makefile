@@ -14,7 +14,7 @@ IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$(CURD
 # arguments of its own, and those of AWS alone. docs/configuration.md describes them.
 OPTIONS = stack cell companion_tools auth issuer audience scopes token_typ principal quota_per origins hosts max_tasks max_creations max_polls max_subscriptions max_new_subscriptions max_calls max_workers max_body max_arguments max_depth max_values max_ttl_days rate burst
 UP_OPTIONS = tools streaming
-AWS_OPTIONS = stage url domain priority access_log alarms encryption reserved rollout provisioned snapstart
+AWS_OPTIONS = stage url domain priority access_log alarms encryption earlier_keys reserved rollout provisioned snapstart
 context = $(foreach key,$(1),$(if $($(key)),-c '$(key)=$($(key))'))
 arguments = $(foreach key,$(1),$(if $($(key)),--$(key) '$($(key))'))
 CONTEXT = $(call context,$(OPTIONS) $(UP_OPTIONS) $(AWS_OPTIONS))
@@ -108,11 +108,11 @@ diff: python ## What a deployment would change in the account of your credential
 	@$(IN_ENV) python -m infra.byte_code
 	@$(IN_ENV) cdk diff $(CONTEXT)
 
-preflight: python ## What `make deploy` does first: synthesize, and see whether the account can take it
+preflight: python ## What `make deploy` does first: synthesize, and see whether the account can take it [change='...']
 	@$(LOCAL) prepare
 	@$(IN_ENV) python -m infra.byte_code
 	@$(IN_ENV) cdk synth --quiet $(CONTEXT)
-	@$(IN_ENV) python -m operations.preflight
+	@$(IN_ENV) python -m operations.preflight$(if $(change), --change '$(change)')
 
 deploy: preflight ## Deploy to the account of your credentials: auth=oauth|iam|none, or stage=NAME [option=value of docs/configuration.md] [approval=never]
 	@$(IN_ENV) cdk deploy --app cdk.out --require-approval $(or $(approval),broadening)

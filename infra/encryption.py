@@ -5,7 +5,13 @@ bucket, the queues, the events, the executions and the definitions of the state 
 `requestState`, the functions' environment, and the logs. It does not encrypt the functions' code,
 which holds no data, and requests on their way through API Gateway, which takes no key for them.
 
-Each role may use the key for the data of the services that it uses, and for nothing else.
+Each role may use the key for the data of the services that it uses, and for nothing else. What was
+written with an earlier key (`-c earlier_keys=`) it may still read.
+
+The stack's own key is never deleted with the stack, nor by a deployment that forgets
+`encryption=customer`: the bucket, the backups and the logs that the stack leaves behind need it,
+and no data can be decrypted from the moment at which a key's deletion is scheduled (KMS developer
+guide, "Delete an AWS KMS key").
 """
 
 from __future__ import annotations
@@ -21,8 +27,12 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-AWS_MANAGED: Final = "aws"
-OWN_KEY: Final = "customer"
+from .operation_options import AWS_MANAGED, OWN_KEY
+
+STATE_MACHINE: Final = "kms:EncryptionContext:aws:states:stateMachineArn"
+READING: Final = ("kms:Decrypt", "kms:DescribeKey")
+"""What an earlier key is still good for. `DescribeKey` is for tables, whose own key DynamoDB
+encrypts anew when the table gets another KMS key."""
 
 
 def allow_decrypting_executions(
@@ -33,21 +43,17 @@ def allow_decrypting_executions(
     Step Functions developer guide, "Data at rest encryption": the encryption context has the state
     machine's ARN.
     """
-    context = "kms:EncryptionContext:aws:states:stateMachineArn"
-    grantee.grant_principal.add_to_principal_policy(
-        iam.PolicyStatement(
-            actions=["kms:Decrypt"],
-            resources=[key_arn],
-            conditions={"StringEquals": {context: list(state_machines)}},
-        )
-    )
+    _add(grantee, [key_arn], {STATE_MACHINE: list(state_machines)}, ["kms:Decrypt"])
 
 
 class Encryption(Construct):
-    """The stack's own key, the given key, or none; and who may use the key."""
+    """The stack's own key, the given key, or none; and who may use it and the earlier keys."""
 
-    def __init__(self, scope: Construct, construct_id: str, choice: str) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, choice: str, earlier_keys: Sequence[str] = ()
+    ) -> None:
         super().__init__(scope, construct_id)
+        self._earlier_keys = list(earlier_keys)
         self.key: kms.IKey | None = None
         if choice == OWN_KEY:
             self.key = kms.Key(
@@ -55,8 +61,8 @@ class Encryption(Construct):
                 "Key",
                 description=f"Encrypts the data of {Stack.of(self).stack_name}",
                 enable_key_rotation=True,
-                # KMS deletes it 30 days after the stack, its maximum. Nothing is left to decrypt.
-                removal_policy=RemovalPolicy.DESTROY,
+                # A stack whose creation fails leaves no key behind.
+                removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
             )
         elif choice != AWS_MANAGED:
             # Its owner writes its policy, which needs the statements of `_let_services_use`.
@@ -129,8 +135,21 @@ class Encryption(Construct):
         machine's role (Step Functions API reference, `includedData` of DescribeExecution, and
         SendTaskFailure).
         """
-        if state_machines and self.key:
-            allow_decrypting_executions(grantee, self.key.key_arn, state_machines)
+        if state_machines:
+            for key_arn in (*([self.key.key_arn] if self.key else []), *self._earlier_keys):
+                allow_decrypting_executions(grantee, key_arn, state_machines)
+
+    def allow_going_on(self, role: iam.IRole, state_machine: str) -> None:
+        """Allow a state machine's role to go on with executions that began with an earlier key.
+
+        The CDK allows it the present key. Which key a running execution goes on with when its state
+        machine gets another, AWS does not say (Step Functions developer guide, "Data at rest
+        encryption in Step Functions"); it keeps its definition and its role (API reference,
+        "UpdateStateMachine").
+        """
+        if self._earlier_keys:
+            equal = {STATE_MACHINE: state_machine}
+            _add(role, self._earlier_keys, equal, ["kms:Decrypt", "kms:GenerateDataKey"])
 
     def _allow(self, grantee: iam.IGrantable, service: str, *actions: str) -> None:
         via = f"{service}.{Stack.of(self).region}.amazonaws.com"
@@ -140,12 +159,10 @@ class Encryption(Construct):
         self, grantee: iam.IGrantable, equal: Mapping[str, Any], *actions: str
     ) -> None:
         if self.key:
-            statement = iam.PolicyStatement(
-                actions=list(actions),
-                resources=[self.key.key_arn],
-                conditions={"StringEquals": equal},
-            )
-            grantee.grant_principal.add_to_principal_policy(statement)
+            _add(grantee, [self.key.key_arn], equal, actions)
+        reading = [action for action in actions if action in READING]
+        if self._earlier_keys:
+            _add(grantee, self._earlier_keys, equal, reading)
 
     def _let_services_use(self, key: kms.IKey) -> None:
         """Allow the services that use the key in nobody's name: CloudWatch Logs for log groups, and
@@ -184,3 +201,12 @@ class Encryption(Construct):
                 conditions={"StringEquals": {"aws:SourceAccount": stack.account}},
             )
         )
+
+
+def _add(
+    grantee: iam.IGrantable, keys: Sequence[str], equal: Mapping[str, Any], actions: Sequence[str]
+) -> None:
+    statement = iam.PolicyStatement(
+        actions=list(actions), resources=list(keys), conditions={"StringEquals": equal}
+    )
+    grantee.grant_principal.add_to_principal_policy(statement)

@@ -15,6 +15,9 @@ DEPLOYMENT_CONFIGS: Final = (
 )
 """CodeDeploy user guide, "Working with deployment configurations in CodeDeploy", without the
 `CodeDeployDefault.Lambda` with which each begins."""
+AWS_MANAGED: Final = "aws"
+OWN_KEY: Final = "customer"
+"""The values of `encryption` that are no key."""
 
 OPERATIONS: Final = (
     Option(
@@ -39,14 +42,23 @@ OPERATIONS: Final = (
     Option(
         "encryption",
         "Which keys encrypt what is stored: keys that AWS manages (`aws`), a KMS key of the "
-        "stack's own (`customer`, about $1 a month and its calls), or a key of yours, whose policy "
-        "lets CloudWatch Logs and EventBridge use it.",
+        "stack's own (`customer`, about $1 a month and its calls; it outlives the stack), or a key "
+        "of yours, whose policy lets CloudWatch Logs and EventBridge use it.",
         "aws (keys that AWS manages), customer (a KMS key of the stack's own) or the ARN of a KMS "
         "key of this region, arn:aws:kms:...:key/...",
         "encryption=customer",
         "aws",
         emulator=False,
         pattern=f"aws|customer|{KEY_ARN}",
+    ),
+    Option(
+        "earlier_keys",
+        "The KMS keys that encrypted the stack's data before `encryption` was changed: what was "
+        "written with them can still be read ([data](data.md#change-the-key)).",
+        "ARNs of KMS keys of this region, separated by spaces, arn:aws:kms:...:key/...",
+        "earlier_keys=arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+        emulator=False,
+        pattern=f"|{KEY_ARN}( +{KEY_ARN})*",
     ),
     Option(
         "reserved",

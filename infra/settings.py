@@ -62,6 +62,8 @@ class Settings:
     """The ARN of the SNS topic that alarms notify."""
     encryption: str
     """`aws`, `customer`, or the ARN of a KMS key."""
+    earlier_keys: tuple[str, ...]
+    """The ARNs of the KMS keys that encrypted the data before."""
     reserved: bool
     """Whether the stack's own functions have concurrency of their own."""
     rollout: Rollout
@@ -122,6 +124,7 @@ class Settings:
             access_log=context.text("access_log") == "on",
             alarms=context.text("alarms") or None,
             encryption=context.text("encryption"),
+            earlier_keys=tuple(context.text("earlier_keys").split()),
             reserved=context.text("reserved") == "on",
             rollout=Rollout.from_context(context, streams=streaming and not domain),
         )

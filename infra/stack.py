@@ -19,6 +19,7 @@ from .encryption import Encryption
 from .event_bus import TaskEvents
 from .finish import FinishFunction
 from .function_code import FunctionCode
+from .kept_choices import CHOICES, kept_choices
 from .payloads_bucket import PayloadsBucket
 from .publish import PublishFunction
 from .rest_api import Gateway
@@ -38,7 +39,7 @@ class McpTasksStack(Stack):
         self, scope: Construct, settings: Settings, catalogue: Catalogue, bundle: Path
     ) -> None:
         super().__init__(scope, settings.stack, description="Workflow-backed MCP server")
-        encryption = Encryption(self, "Encryption", settings.encryption)
+        encryption = Encryption(self, "Encryption", settings.encryption, settings.earlier_keys)
         code = FunctionCode(bundle, settings.reserved_concurrency, encryption)
         tables = Tables.create(self, encryption)
         payloads = PayloadsBucket(self, "Payloads", encryption, settings.max_ttl)
@@ -72,6 +73,7 @@ class McpTasksStack(Stack):
         self._warn_of_open_server(settings)
         # W3005: the CDK lets a function depend on its role, which the function refers to as well.
         self.add_metadata("cfn-lint", {"config": {"ignore_checks": ["W3005"]}})
+        self.add_metadata(CHOICES, kept_choices(settings))
 
     def _answer_at_domain(
         self, gateway: Gateway, apis: ApiProps, deliver: lambda_.Function

@@ -83,8 +83,9 @@ class ToolWorkflows(Construct):
         """The ARNs of the state machines that are made here."""
         for tool in tools:
             if tool.task_support != "forbidden" and tool.state_machine_arn is None:
-                ToolWorkflow(self, tool.load(), self._name(tool.name), props)
+                workflow = ToolWorkflow(self, tool.load(), self._name(tool.name), props)
                 self.own.append(self._arn(tool.name))
+                props.code.encryption.allow_going_on(workflow.role, self.own[-1])
         self._wrapped.describe_in_template(Stack.of(self))
         props.ask.allow_stop(self.executions)
         props.subtasks.allow_starting(self.arn_prefix, self.state_machines, self.own)
@@ -165,6 +166,8 @@ class ToolWorkflow(Construct):
             arns[WORKER] = self._worker(tool, props).function_arn
         partition = {PARTITION: Aws.PARTITION} if PARTITION in definition.placeholders else {}
         key = props.code.encryption.key
+        self.role = self._role(tool, arns)
+        """What the executions act as."""
         state_machine = sfn.StateMachine(
             self,
             "StateMachine",
@@ -172,7 +175,7 @@ class ToolWorkflow(Construct):
             state_machine_type=sfn.StateMachineType.STANDARD,
             definition_body=sfn.DefinitionBody.from_string(definition.text),
             definition_substitutions={**arns, **partition},
-            role=self._role(tool, arns),
+            role=self.role,
             encryption_configuration=sfn.CustomerManagedEncryptionConfiguration(key)
             if key
             else None,

@@ -1,9 +1,9 @@
 """`make preflight`, which `make deploy` runs first: can this be deployed, and should it be?
 
 CloudFormation would find out in the middle of a deployment and roll back, or would not find out.
-`python -m operations.preflight [CLOUD ASSEMBLY]` reads the template that `cdk synth` wrote, the
-account, and what is deployed, with the credentials of whoever deploys. It changes nothing. Where it
-may not read, it says so and lets CloudFormation decide.
+`python -m operations.preflight [CLOUD ASSEMBLY] [--change 'WORD ...']` reads the template that
+`cdk synth` wrote, the account, and what is deployed, with the credentials of whoever deploys. It
+changes nothing. Where it may not read, it says so and lets CloudFormation decide.
 
 Each check has a module of its own, and a line in `CHECKS`.
 """
@@ -21,11 +21,18 @@ from botocore.exceptions import BotoCoreError, ClientError
 from local.console import say
 from local.environment import ROOT
 
-from . import quotas, reserved_concurrency, shared_concurrency
+from . import kept_choices, quotas, reserved_concurrency, shared_concurrency
 from .check import Check
 from .deployment import Deployment, account
 
-CHECKS: Final = (reserved_concurrency.CHECK, shared_concurrency.CHECK, quotas.CHECK)
+CHECKS: Final = (
+    kept_choices.CHECK,
+    reserved_concurrency.CHECK,
+    shared_concurrency.CHECK,
+    quotas.CHECK,
+)
+CHANGES: Final = frozenset[str]().union(*(check.changes for check in CHECKS))
+"""The words that `change=` takes."""
 
 
 def preflight(deployment: Deployment, checks: Sequence[Check] = CHECKS) -> int:
@@ -45,7 +52,18 @@ def preflight(deployment: Deployment, checks: Sequence[Check] = CHECKS) -> int:
     return refused
 
 
+def changes_of(text: str) -> frozenset[str]:
+    """The words of `change=`. Raises ArgumentTypeError for one that no check heeds."""
+    words = frozenset(text.replace(",", " ").split())
+    if unknown := sorted(words - CHANGES):
+        known = ", ".join(sorted(CHANGES))
+        raise argparse.ArgumentTypeError(f"change={' '.join(unknown)}: one or more of {known}")
+    return words
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m operations.preflight")
     parser.add_argument("assembly", nargs="?", type=Path, default=ROOT / "cdk.out")
-    sys.exit(preflight(Deployment.read(parser.parse_args().assembly, *account())))
+    parser.add_argument("--change", type=changes_of, default=frozenset(), metavar="WORDS")
+    given = parser.parse_args()
+    sys.exit(preflight(Deployment.read(given.assembly, *account(), given.change)))

@@ -25,3 +25,5 @@ class Check:
     """What it finds out, to complete "not checked whether"."""
     run: Callable[[Deployment], Finding]
     """Raises ClientError or BotoCoreError where it may not read: then CloudFormation decides."""
+    changes: frozenset[str] = frozenset()
+    """The words of `change=` that it heeds."""

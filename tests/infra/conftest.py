@@ -24,6 +24,7 @@ IAM, OPEN = {"auth": "iam", "principal": "session"}, {"auth": "none"}
 OAUTH = {"auth": "oauth", "issuer": "https://login.example/tenant/v2.0", "audience": "api://mcp"}
 ONE_ADDRESS = {"streaming": "true", "domain": "mcp.example.com"}
 GIVEN_KEY = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+EARLIER_KEY = GIVEN_KEY.replace("1234abcd", "4321dcba")
 TOPIC = "arn:aws:sns:eu-west-1:111122223333:on-call"
 JOBS: dict[str, dict[str, str]] = {
     "aws": IAM,
@@ -61,6 +62,7 @@ JOBS: dict[str, dict[str, str]] = {
         "alarms": TOPIC,
         "encryption": "customer",
     },
+    "earlier key": {**IAM, "earlier_keys": EARLIER_KEY},
     "given key": {**IAM, "encryption": GIVEN_KEY, "reserved": "off"},
     "rollout": {**OAUTH, "rollout": "Canary10Percent5Minutes", "provisioned": "2"},
     "snapstart": {**OAUTH, **ONE_ADDRESS, "snapstart": "on"},
@@ -179,6 +181,12 @@ def with_given_key(assemblies: dict[str, Assembly]) -> Assembly:
 def many_wrapped(assemblies: dict[str, Assembly]) -> Assembly:
     """A tools folder that wraps 36 state machines, two of which have a KMS key."""
     return _good(assemblies["wrapped"])
+
+
+@pytest.fixture(scope="session")
+def with_earlier_key(assemblies: dict[str, Assembly]) -> Assembly:
+    """`-c auth=iam -c earlier_keys=arn:aws:kms:...`: keys that AWS manages, after another key."""
+    return _good(assemblies["earlier key"])
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 
 from infra.cdk_context import Context
 from tests.infra.assembly import Assembly, Grants, state_machine
-from tests.infra.conftest import GIVEN_KEY
+from tests.infra.conftest import EARLIER_KEY, GIVEN_KEY
 
 ACCOUNT = "<AWS::AccountId>"
 REGION = "<AWS::Region>"
@@ -147,14 +147,18 @@ def test_a_queue_has_one_kind_of_encryption(with_own_key: Assembly) -> None:
         assert "SqsManagedSseEnabled" not in queue, path
 
 
-def test_the_key_is_rotated_and_goes_with_the_stack(with_own_key: Assembly) -> None:
+def test_the_key_is_rotated_and_outlives_the_stack(with_own_key: Assembly) -> None:
+    """The bucket outlives it, too, and a deployment may forget `encryption=customer`. Only a stack
+    whose creation fails takes it along.
+    """
     (key,) = (
         resource
         for resource in with_own_key.template["Resources"].values()
         if resource["Type"] == "AWS::KMS::Key"
     )
     assert key["Properties"]["EnableKeyRotation"] is True
-    assert key["DeletionPolicy"] == "Delete"
+    assert key["DeletionPolicy"] == "RetainExceptOnCreate"
+    assert key["UpdateReplacePolicy"] == "Retain"
 
 
 def test_the_key_s_policy_lets_in_its_account_and_two_services(with_own_key: Assembly) -> None:
@@ -256,6 +260,44 @@ def test_a_given_key_is_used_and_left_as_it_is(with_given_key: Assembly, on_aws:
     assert set(_keys(with_given_key).values()) == {GIVEN_KEY}
     assert not with_given_key.resources("AWS::KMS::Key")
     assert with_given_key.grants() == _with_uses(on_aws.grants(), GIVEN_KEY)
+
+
+def _reading(grants: Grants) -> Grants:
+    """What is left of a key's grants when it is an earlier key."""
+    return {
+        resource.replace("<Encryption/Key.Arn>", EARLIER_KEY): actions
+        if resource.startswith("<Encryption/Key.Arn> where kms:EncryptionContext")
+        else actions & {"kms:Decrypt", "kms:DescribeKey"}
+        for resource, actions in grants.items()
+    }
+
+
+def test_what_an_earlier_key_encrypted_can_still_be_read(
+    with_earlier_key: Assembly, on_aws: Assembly
+) -> None:
+    """Stored payloads, messages and secrets; nothing new is encrypted with it, but what a running
+    execution goes on with. Nothing names it as its key."""
+    own = on_aws.grants()
+    assert with_earlier_key.grants() == {
+        role: {**own[role], **_reading(USES[role])} for role in own
+    }
+    assert set(_keys(with_earlier_key).values()) == {None}
+    writing = {"kms:GenerateDataKey"}
+    assert {
+        role
+        for role, grants in with_earlier_key.grants().items()
+        for resource, actions in grants.items()
+        if resource.startswith(EARLIER_KEY) and actions & writing
+    } == {
+        "Tools/tally_columns/StateMachineRole",
+        "Tools/estimate_savings/StateMachineRole",
+    }
+
+
+@pytest.mark.parametrize("value", ["customer", f"{GIVEN_KEY},{GIVEN_KEY}", f" {GIVEN_KEY}"])
+def test_an_earlier_key_is_named_by_its_arn(value: str) -> None:
+    with pytest.raises(ValueError, match=r"-c earlier_keys=.*ARNs of KMS keys"):
+        Context({"earlier_keys": value}.get).text("earlier_keys")
 
 
 def test_without_the_choice_there_is_no_key(on_aws: Assembly) -> None:

@@ -57,6 +57,7 @@ def test_a_deployment_that_only_says_who_may_call_goes_to_aws() -> None:
         access_log=False,
         alarms=None,
         encryption="aws",
+        earlier_keys=(),
         reserved=True,
         rollout=Rollout(),
     )
@@ -189,6 +190,13 @@ def test_make_deploys_what_it_has_synthesized_and_checked() -> None:
     assert "-c 'auth=none'" in synth
     assert check.endswith("python -m operations.preflight")
     assert deploy.endswith("cdk deploy --app cdk.out --require-approval broadening")
+
+
+def test_make_tells_preflight_what_may_change() -> None:
+    command = ["make", "--dry-run", "preflight", "auth=none", "change=auth cell"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "python -m operations.preflight --change 'auth cell'" in run.stdout
+    assert "-c 'change=" not in run.stdout
 
 
 def test_make_up_takes_options_as_make_deploy_does() -> None:
