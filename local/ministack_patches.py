@@ -2,7 +2,8 @@
 
 The patches replace functions of the version that uv.lock pins. The root user's keys come on
 standard input, in one line: functions inherit MiniStack's environment. `emulator_access.py` has the
-patches that keep web pages and strangers out.
+patches that keep web pages and strangers out; `emulator_record.py` records for tests what MiniStack
+is asked.
 
 With AUTH=true, MiniStack checks the signature and the identity policies of every call to an AWS
 API, and the resource policies of queues, buckets, secrets, functions, keys and REST APIs. Functions
@@ -17,8 +18,7 @@ Permissions. Without these patches, functions would be denied what their roles a
 - AWS authorizes SendTaskSuccess and SendTaskFailure against the task token's state machine ("is not
   authorized to perform: states:SendTaskFailure on resource: arn:aws:states:...:stateMachine:...").
   MiniStack does not know a token's state machine and would ask for permission on `*`.
-- MiniStack fills the condition key dynamodb:Attributes from projections only, and does not know
-  dynamodb:ReturnValues. On AWS, the first has the attributes of keys, items and all expressions.
+- MiniStack knows few of DynamoDB's condition keys; `dynamodb_conditions.py` has them.
 - MiniStack does not know the condition keys of PutEvents.
 
 Processes of functions:
@@ -52,14 +52,15 @@ import time
 import zipfile
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from ministack import app  # type: ignore[import-not-found]
 from ministack.core import iam_actions, iam_evaluator, lambda_runtime  # type: ignore[import-not-found]
-from ministack.services import stepfunctions  # type: ignore[import-not-found]
+from ministack.services import dynamodb, stepfunctions  # type: ignore[import-not-found]
 
-from . import emulator_access
+from . import dynamodb_conditions, emulator_access, emulator_record
 from .emulator import Keys
 from .unpacked_code import Code
 
@@ -74,10 +75,6 @@ _pin_request_origin = app.pin_request_origin
 _invoke = lambda_runtime.Worker.invoke
 _signal = lambda_runtime._signal
 _collect = lambda_runtime._collect
-
-EXPRESSION_PATH = re.compile(r"(?<![\w:#.])(#?[A-Za-z_]\w*)(?![\w(]|\s*\()")
-"""The first name of each attribute path in an expression, without values and functions."""
-KEYWORDS = frozenset({"SET", "REMOVE", "ADD", "DELETE", "AND", "OR", "NOT", "IN", "BETWEEN"})
 
 REAP_SECONDS = 2.0
 """How long a function's process may take to end."""
@@ -199,24 +196,19 @@ def enforce(*request: Any, **options: Any) -> Any:
 
 
 def dynamodb_service_context(body: bytes) -> dict[str, Any]:
-    """The condition keys of a request to DynamoDB (developer guide, "Using IAM policy conditions
-    for fine-grained access control")."""
+    """The condition keys of a request to DynamoDB."""
     context: dict[str, Any] = _dynamodb_service_context(body)
-    try:
-        request = json.loads(body or b"{}")
-    except ValueError:
-        return context
-    names = request.get("ExpressionAttributeNames") or {}
-    attributes = {*context.get("dynamodb:Attributes", ())}
-    attributes |= {*(request.get("Key") or {}), *(request.get("Item") or {})}
-    for member in ("UpdateExpression", "ConditionExpression", "KeyConditionExpression"):
-        paths = EXPRESSION_PATH.findall(request.get(member) or "")
-        attributes |= {names.get(path, path) for path in paths if path.upper() not in KEYWORDS}
-    if attributes:
-        context["dynamodb:Attributes"] = sorted(attributes)
-    if "ReturnValues" in request:
-        context["dynamodb:ReturnValues"] = request["ReturnValues"]
-    return context
+    return dynamodb_conditions.with_condition_keys(context, body, _partition_key)
+
+
+def _partition_key(table: str, index: str | None) -> str | None:
+    """The name of the partition key of a table or of its index."""
+    found = dynamodb._tables.get(table.rpartition("/")[2]) or {}
+    if index is not None:
+        indexes = found.get("GlobalSecondaryIndexes") or ()
+        found = next((one for one in indexes if one["IndexName"] == index), {})
+    keys = (key for key in found.get("KeySchema") or () if key["KeyType"] == "HASH")
+    return next((key["AttributeName"] for key in keys), None)
 
 
 # Processes of functions
@@ -286,4 +278,6 @@ if __name__ == "__main__":
     lambda_runtime._signal = signal
     lambda_runtime._collect = collect
     lambda_runtime.Worker.invoke = invoke
+    if record := os.environ.pop(emulator_record.FOLDER_VARIABLE, None):
+        emulator_record.install(Path(record), iam_evaluator, stepfunctions)
     sys.exit(app.main())

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from local import emulator as emulators
-from local import uv
+from local import emulator_record, uv
 from local.deployment import LocalStack
 from local.emulator import Emulator
+from tests.infra.second_opinions.record import unknown_calls
 from tests.integration.support.aws import client_of
 from tests.integration.support.issuer import Issuer
 from tests.integration.support.stacks import Stacks
+from tests.paths import EMULATOR_RECORD
 from tests.workers import EMULATOR, Pieces, piece, rank
 
 
@@ -50,9 +52,15 @@ def emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
     left_over = emulators.find("test")
     if left_over is not None:  # an earlier run was killed
         left_over.stop()
-    running = emulators.start("test")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(emulator_record.FOLDER_VARIABLE, str(EMULATOR_RECORD))
+        running = emulators.start("test")
     yield running
     running.stop()
+    assert unknown_calls(EMULATOR_RECORD) == set(), (
+        "roles made calls that tests/infra/second_opinions/calls.json does not have; renew it: "
+        "tests/infra/second_opinions/record.py says how"
+    )
 
 
 @pytest.fixture(scope="session")

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from infra.state_machine_definition import Definition
+from local.emulator import ACCOUNT, REGION
 from mcp_tasks.registry.catalogue import PACKAGE, Catalogue
+from mcp_tasks.registry.tool import Tool
+from mcp_tasks.registry.workflow_tool import WorkflowTool
 from tests.infra.assembly import Assembly
 from tests.paths import FUNCTIONS, ROOT
 
-ACCOUNT: Final = "111122223333"
-REGION: Final = "eu-west-1"
 PLACEHOLDER: Final = re.compile(r"\$\{(\w+)\}")
 """What CloudFormation replaces in a definition."""
 TOOL_FOLDERS: Final = (
@@ -31,7 +32,7 @@ TOOL_FOLDERS: Final = (
 
 
 def function_arn(name: str) -> str:
-    """The ARN of a function."""
+    """The ARN of a function. MiniStack executes state machines of its own account only."""
     return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"
 
 
@@ -46,12 +47,17 @@ def synthesized(assembly: Assembly) -> Iterator[tuple[str, str]]:
 
 def of_folder(folder: Path) -> Iterator[tuple[str, str]]:
     """The names and definitions of the tasks of a tools folder."""
-    place = folder.relative_to(ROOT)
+    for tool in discovered(folder):
+        wrapped = isinstance(tool, WorkflowTool) and tool.definition_file is None
+        if tool.task_support != "forbidden" and not wrapped:
+            text = Definition.of(tool).text
+            yield f"{folder.relative_to(ROOT)}: {tool.name}", _filled(text, _PLACEHOLDERS)
+
+
+def discovered(folder: Path) -> list[Tool]:
+    """The tools of a folder. Their modules are forgotten: another folder may have the same."""
     try:
-        for entry in Catalogue.discover(folder).tools.values():
-            if entry.task_support != "forbidden" and entry.state_machine_arn is None:
-                text = Definition.of(entry.load()).text
-                yield f"{place}: {entry.name}", _filled(text, _PLACEHOLDERS)
+        return [entry.load() for entry in Catalogue.discover(folder).tools.values()]
     finally:
         for name in [n for n in sys.modules if n == PACKAGE or n.startswith(f"{PACKAGE}.")]:
             del sys.modules[name]

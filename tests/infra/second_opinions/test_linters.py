@@ -9,9 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.infra.assembly import Assembly
 from tests.infra.second_opinions import programs
-from tests.infra.second_opinions.deployed_definitions import TOOL_FOLDERS, of_folder, synthesized
 
 LINTERS: Final = ("asl-validator", "amazon-states-language-service", "statelint")
 Findings = dict[str, list[str]]
@@ -29,20 +27,11 @@ MISTAKEN: Final = {
 
 
 def _linted(definitions: dict[str, str]) -> dict[str, Findings]:
-    findings: dict[str, Findings] = programs.node("definitions.cjs", definitions)
-    findings |= programs.python("definitions.py", definitions)
+    findings: dict[str, Findings]
+    (findings,) = programs.node("lint.cjs", definitions)
+    findings |= programs.python("lint.py", definitions)
     assert set(findings) == set(LINTERS)
     return findings
-
-
-@pytest.fixture(scope="module")
-def definitions(on_aws: Assembly, on_this_machine: Assembly, fork: Assembly) -> dict[str, str]:
-    """What is deployed."""
-    found = dict(synthesized(on_aws)) | dict(synthesized(fork))
-    found |= {f"local: {name}": text for name, text in synthesized(on_this_machine)}
-    for folder in TOOL_FOLDERS:
-        found |= dict(of_folder(folder))
-    return found
 
 
 @pytest.fixture(scope="module")

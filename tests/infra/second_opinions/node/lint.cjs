@@ -1,4 +1,4 @@
-// Reads {name: definition as text} and prints {linter: {name: [finding]}}.
+// Reads a line with {name: definition as text} and prints {linter: {name: [finding]}}.
 //
 // asl-validator has a JSON Schema of the language, and checks transitions, paths and ARNs.
 // amazon-states-language-service is AWS's own: it is behind the editor of the AWS Toolkit.
@@ -23,5 +23,5 @@ async function diagnostics(text) {
     findings["asl-validator"][name] = errors.map((error) => JSON.stringify(error));
     findings["amazon-states-language-service"][name] = await diagnostics(text);
   }
-  process.stdout.write(JSON.stringify(findings));
+  process.stdout.write(JSON.stringify(findings) + "\n");
 })();

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sys
 
-from statelint.config import Config  # type: ignore[import-not-found]
-from statelint.linter import Linter  # type: ignore[import-not-found]
-from statelint.problem import ProblemType  # type: ignore[import-not-found]
+from statelint.config import Config
+from statelint.linter import Linter
+from statelint.problem import ProblemType
 
 if __name__ == "__main__":
     # FLOAT: `"BackoffRate": 2` is a number as good as 2.0.
