@@ -1,4 +1,4 @@
-"""Inputs at the edges of what the definitions' expressions may meet, and the values that they must have.
+"""Inputs at the edges of what expressions may meet, and the values that they must have.
 
 What the expressions are for is in `infra/function_task.asl.json` and `state_machine_definition.py`.
 """
@@ -57,6 +57,7 @@ def edges() -> Iterator[Edge]:
     yield from _of_results()
     yield from _of_state_inputs()
     yield from _of_a_month()
+    yield from _of_other_workflows()
 
 
 def _of_names_and_inputs() -> Iterator[Edge]:
@@ -148,3 +149,21 @@ def _of_a_month() -> Iterator[Edge]:
     yield "$states.input.over", _input({"over": True}), True
     yield "$over", _input({}, over=False), False
     yield "$heard", _input({}, heard=["a"]), ["a"]
+
+
+def _of_other_workflows() -> Iterator[Edge]:
+    """Of the samples, and of workflows that tests deploy."""
+    yield "$states.result.profile", _result({"profile": {"rows": [1]}}), {"rows": [1]}
+    yield "$profile", _input({}, profile={"rows": []}), {"rows": []}
+    for seconds in (0, 1.5):
+        yield "$states.input.seconds", _input({"seconds": seconds}), seconds
+    yield "$states.context.Execution.Input.mark", _execution(Input={"mark": "m"}), "m"
+    yield "$states.context.Execution.Input.size", _execution(Input={"size": 0}), 0
+    yield "$states.input.wait", _input({"wait": 2}), 2
+    yield "$states.result.started", _result({"started": "2026"}), "2026"
+    yield "$started", _input({}, started="2026"), "2026"
+    yield "$states.result", _result([[]]), [[]]
+    yield "$states.input.kind = 'large'", _input({"kind": "large"}), True
+    yield "$states.input.kind = 'large'", _input({}), False
+    yield "$made", _input({}, made={"parts": [[1]]}), {"parts": [[1]]}
+    yield "$made.parts", _input({}, made={"parts": [[1]]}), [[1]]
