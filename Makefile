@@ -14,7 +14,7 @@ IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$(CURD
 # arguments of its own, and those of AWS alone. docs/configuration.md describes them.
 OPTIONS = stack cell companion_tools auth issuer audience scopes token_typ principal quota_per origins hosts max_tasks max_creations max_polls max_subscriptions max_new_subscriptions max_calls max_workers max_body max_arguments max_depth max_values max_ttl_days rate burst
 UP_OPTIONS = tools streaming
-AWS_OPTIONS = stage url domain priority access_log alarms encryption earlier_keys reserved rollout provisioned snapstart
+AWS_OPTIONS = stage url domain priority access_log encryption earlier_keys reserved rollout provisioned snapstart alarms budget dashboard tool_metrics tracing execution_log
 context = $(foreach key,$(1),$(if $($(key)),-c '$(key)=$($(key))'))
 arguments = $(foreach key,$(1),$(if $($(key)),--$(key) '$($(key))'))
 CONTEXT = $(call context,$(OPTIONS) $(UP_OPTIONS) $(AWS_OPTIONS))

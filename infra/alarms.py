@@ -16,16 +16,12 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from mcp_tasks.workflows import failure_metrics
+from mcp_tasks import metrics
 
 AT_LEAST: Final = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
 MORE_THAN: Final = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
 LESS_THAN: Final = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
 PER_MINUTE: Final = Duration.minutes(1)
-
-RECONCILE_DELAY_METRIC: Final = "ReconcileDelay"
-"""Seconds, which `functions/sweep` writes with each run: how long the first task of the reconcile
-schedule has been waiting to be reconciled."""
 
 
 def alarm_for_dead_letter_messages(scope: Construct, queue: sqs.IQueue, description: str) -> None:
@@ -82,14 +78,23 @@ def alarm_for_reconcile_delay(
     scope: Construct, service: str, max_delay: Duration, description: str
 ) -> None:
     """`ReconcileDelay`: tasks are reconciled too late, by the metric of the sweeper itself."""
-    metric = cloudwatch.Metric(
-        namespace=Stack.of(scope).stack_name,
-        metric_name=RECONCILE_DELAY_METRIC,
-        dimensions_map={"service": service},
-        period=Duration.minutes(5),
-        statistic="Maximum",
-    )
+    name, period = metrics.RECONCILE_DELAY, Duration.minutes(5)
+    metric = _own_metric(scope, name, "Maximum", period, service=service)
     _alarm(scope, "ReconcileDelay", metric, description, threshold=max_delay.to_seconds())
+
+
+def alarm_for_delivery_delay(scope: Construct, max_delay: Duration, description: str) -> None:
+    """`DeliveryDelay`: changes are tried again and again and not delivered, by `deliver`'s own
+    metric.
+
+    The queue's own age leaves them out: "After a message is received three times (or more) and not
+    processed, the message is moved to the back of the queue and the ApproximateAgeOfOldestMessage
+    metric points at the second-oldest message that hasn't been received more than three times"
+    (SQS developer guide, "Available CloudWatch metrics for Amazon SQS").
+    """
+    metric = _own_metric(scope, metrics.DELIVERY_DELAY, "Maximum", PER_MINUTE)
+    threshold = max_delay.to_seconds()
+    _alarm(scope, "DeliveryDelay", metric, description, threshold=threshold, comparison=MORE_THAN)
 
 
 def metrics_namespace(scope: Construct) -> dict[str, str]:
@@ -99,28 +104,31 @@ def metrics_namespace(scope: Construct) -> dict[str, str]:
 
 def alarm_for_count(scope: Construct, metric_name: str, description: str) -> None:
     """An alarm, called as the metric: functions have counted something that an operator has to look
-    at (`mcp_tasks.workflows.failure_metrics`)."""
-    metric = cloudwatch.Metric(
-        namespace=Stack.of(scope).stack_name,
-        metric_name=metric_name,
-        dimensions_map={"service": failure_metrics.SERVICE},
-        period=PER_MINUTE,
-        statistic="Sum",
-    )
+    at (`mcp_tasks.metrics`)."""
+    metric = _own_metric(scope, metric_name, "Sum", PER_MINUTE)
     _alarm(scope, metric_name, metric, description, threshold=1)
 
 
-def notify_topic(stack: Stack, topic_arn: str) -> None:
-    """Notify an SNS topic when any alarm of the stack rings, and when it ends.
-
-    The topic's policy has to let CloudWatch publish, and so has the policy of the KMS key that
-    encrypts the topic, if there is one.
-    """
-    action = actions.SnsAction(sns.Topic.from_topic_arn(stack, "AlarmTopic", topic_arn))
+def notify_topic(stack: Stack, topic: sns.ITopic) -> None:
+    """Notify an SNS topic when any alarm of the stack rings, and when it ends."""
+    action = actions.SnsAction(topic)
     for alarm in stack.node.find_all():
         if isinstance(alarm, cloudwatch.Alarm):
             alarm.add_alarm_action(action)
             alarm.add_ok_action(action)
+
+
+def _own_metric(
+    scope: Construct, name: str, statistic: str, period: Duration, service: str = metrics.SERVICE
+) -> cloudwatch.Metric:
+    """A metric that the functions write themselves (`mcp_tasks.metrics`)."""
+    return cloudwatch.Metric(
+        namespace=Stack.of(scope).stack_name,
+        metric_name=name,
+        dimensions_map={"service": service},
+        period=period,
+        statistic=statistic,
+    )
 
 
 def _alarm(

@@ -8,6 +8,7 @@ from constructs import Construct
 
 from mcp_tasks import environment
 
+from .alarms import metrics_namespace
 from .auth_options import OAuth
 from .function_code import FunctionCode
 from .rollout import Rollout
@@ -34,6 +35,7 @@ class Authorizer(Construct):
                 environment.AUDIENCE: oauth.audience,
                 environment.TOKEN_TYP: oauth.token_typ,
                 environment.SCOPES: " ".join(oauth.scopes),
+                **metrics_namespace(self),
             },
             # It may have to fetch the issuer's keys.
             timeout=Duration.seconds(10),

@@ -12,7 +12,7 @@ from constructs import Construct
 
 from mcp_tasks import environment
 
-from .alarms import alarm_for_oldest_message
+from .alarms import alarm_for_delivery_delay, alarm_for_oldest_message, metrics_namespace
 from .dead_letter_queue import DeadLetterQueue
 from .event_bus import RULE_MAX_AGE, RULE_RETRIES, TaskEvents
 from .function_code import FunctionCode
@@ -61,7 +61,10 @@ class DeliverFunction(Construct):
             self,
             "deliver",
             description="Writes changes of tasks into the mailboxes of subscriptions",
-            environment={environment.MAILBOXES_TABLE: mailboxes.name},
+            environment={
+                environment.MAILBOXES_TABLE: mailboxes.name,
+                **metrics_namespace(self),
+            },
             timeout=TIMEOUT,
         )
         reads = ("dynamodb:GetItem", "dynamodb:Query")
@@ -93,6 +96,11 @@ class DeliverFunction(Construct):
         # SQS deletes what nobody receives for a day, and moves it into no dead-letter queue.
         alarm_for_oldest_message(
             self, queue, ALARM_AGE, "Changes of tasks are delivered more than a minute late"
+        )
+        alarm_for_delivery_delay(
+            self,
+            ALARM_AGE,
+            "Changes of tasks were tried for more than a minute and could not be delivered",
         )
         return queue, dead_letters
 

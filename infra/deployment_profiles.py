@@ -34,6 +34,8 @@ class Profile:
     """The names it answers under, besides those of `-c hosts=`; all, when there are none."""
     reserved_concurrency: int | None
     """How many instances of each function may run."""
+    monitored: bool
+    """Whether there are alarms that compute, a dashboard, saved queries and a budget."""
     checked: bool
     """Whether `cdk synth` runs cdk-nag, and refuses state machines of another account."""
 
@@ -48,6 +50,7 @@ AWS: Final = Profile(
     # API Gateway itself only answers to names that lead to the API; -c hosts= narrows them.
     allowed_hosts=(),
     reserved_concurrency=None,
+    monitored=True,
     checked=True,
 )
 
@@ -66,6 +69,8 @@ LOCAL: Final = Profile(
     # The emulator starts a process for each of a first burst of calls, which takes seconds. Not
     # fewer: each subscription that waits holds one for up to 25 seconds.
     reserved_concurrency=10,
+    # The emulator's CloudFormation knows no metric math, no saved queries and no budgets.
+    monitored=False,
     # The constructs are the same, and cdk-nag has checked them in the AWS profile.
     checked=False,
 )

@@ -29,6 +29,10 @@ from constructs import Construct
 
 from .operation_options import AWS_MANAGED, OWN_KEY
 
+EXECUTION_LOGS: Final = "/aws/vendedlogs/states/"
+"""How the name of the executions' log group begins. Another beginning would make Step Functions
+lengthen a policy of the account, which has a limit, for each group (Step Functions developer guide,
+"Using CloudWatch Logs to log execution history")."""
 STATE_MACHINE: Final = "kms:EncryptionContext:aws:states:stateMachineArn"
 READING: Final = ("kms:Decrypt", "kms:DescribeKey")
 """What an earlier key is still good for. `DescribeKey` is for tables, whose own key DynamoDB
@@ -102,6 +106,22 @@ class Encryption(Construct):
             resource.sqs_managed_sse_enabled = None
             resource.kms_master_key_id = self.key.key_arn
 
+    def let_publish_to_topics(self, *services: str) -> None:
+        """Let services of this account publish to topics that the key encrypts (SNS developer
+        guide, "Enable compatibility between event sources from AWS services and encrypted
+        topics").
+        """
+        if self.key:
+            account = Stack.of(self).account
+            self.key.add_to_resource_policy(
+                iam.PolicyStatement(
+                    principals=[iam.ServicePrincipal(service) for service in services],
+                    actions=["kms:GenerateDataKey*", "kms:Decrypt"],
+                    resources=["*"],
+                    conditions={"StringEquals": {"aws:SourceAccount": account}},
+                )
+            )
+
     def allow_using_tables(self, grantee: iam.IGrantable) -> None:
         """Allow to use tables and their streams. Writing needs Decrypt, too: DynamoDB decrypts the
         table's own key in the name of its caller (DynamoDB developer guide, "DynamoDB encryption at
@@ -173,12 +193,15 @@ class Encryption(Construct):
         The CDK adds the statement for the bus itself with the bus.
         """
         stack = Stack.of(self)
-        groups = stack.format_arn(
-            service="logs",
-            resource="log-group",
-            resource_name=f"{stack.stack_name}-*",
-            arn_format=ArnFormat.COLON_RESOURCE_NAME,
-        )
+        groups = [
+            stack.format_arn(
+                service="logs",
+                resource="log-group",
+                resource_name=name,
+                arn_format=ArnFormat.COLON_RESOURCE_NAME,
+            )
+            for name in (f"{stack.stack_name}-*", f"{EXECUTION_LOGS}{stack.stack_name}")
+        ]
         key.add_to_resource_policy(
             iam.PolicyStatement(
                 principals=[iam.ServicePrincipal(f"logs.{stack.region}.amazonaws.com")],

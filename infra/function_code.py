@@ -10,9 +10,9 @@ from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs_
-from constructs import Construct
+from constructs import Construct, IConstruct
 
-from .cdk_nag_findings import acknowledge
+from .cdk_nag_findings import acknowledge, acknowledge_wildcard
 from .encryption import Encryption
 from .log_groups import log_group
 from .reserved_concurrency import ReservedConcurrency
@@ -24,10 +24,18 @@ LOG_SETTINGS: Final = {"POWERTOOLS_LOGGER_LOG_EVENT": "false"}
 class FunctionCode:
     """The bundle that all functions run; each has its own handler, role and environment."""
 
-    def __init__(self, folder: Path, reserved: ReservedConcurrency, encryption: Encryption) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        reserved: ReservedConcurrency,
+        encryption: Encryption,
+        tracing: bool = False,
+    ) -> None:
         self._code = lambda_.Code.from_asset(str(folder))
         self.reserved = reserved
         self.encryption = encryption
+        self.tracing = tracing
+        """Whether AWS X-Ray traces the functions."""
 
     def function(
         self,
@@ -41,6 +49,7 @@ class FunctionCode:
     ) -> lambda_.Function:
         """A function of the bundle's `<handler>/handler.py`. It has no permissions but to log."""
         logs = log_group(scope, "Logs", self.encryption)
+        role = _role(scope, logs)
         function = lambda_.Function(
             scope,
             "Function",
@@ -51,13 +60,16 @@ class FunctionCode:
             architecture=lambda_.Architecture.ARM_64,
             timeout=timeout,
             memory_size=memory_mb,
-            role=_role(scope, logs),
+            role=role,
             log_group=logs,
             reserved_concurrent_executions=self.reserved.of(handler),
             environment={**LOG_SETTINGS, "POWERTOOLS_SERVICE_NAME": handler, **environment},
             # Lambda gives the role a grant to decrypt it.
             environment_encryption=self.encryption.key,
+            tracing=lambda_.Tracing.ACTIVE if self.tracing else None,
         )
+        if self.tracing:
+            accept_tracing(role)
         acknowledge(
             function,
             "AwsSolutions-L1",
@@ -65,6 +77,12 @@ class FunctionCode:
             "change of both",
         )
         return function
+
+
+def accept_tracing(construct: IConstruct) -> None:
+    """Accept that a role may write traces: X-Ray's actions for it take no resource (service
+    authorization reference, "Actions, resources, and condition keys for AWS X-Ray")."""
+    acknowledge_wildcard(construct, "*", "X-Ray's actions take no resource")
 
 
 def _role(scope: Construct, logs: logs_.ILogGroup) -> iam.Role:

@@ -9,12 +9,17 @@ from constructs import Construct
 from .encryption import Encryption
 
 
-def log_group(scope: Construct, construct_id: str, encryption: Encryption) -> logs.LogGroup:
-    """A log group. Its name begins with the stack's name, which the KMS key's policy requires."""
+def log_group(
+    scope: Construct, construct_id: str, encryption: Encryption, name: str | None = None
+) -> logs.LogGroup:
+    """A log group. Its name begins with the stack's name, which the KMS key's policy requires,
+    unless it is given one that the policy knows (`EXECUTIONS`).
+    """
     return logs.LogGroup(
         scope,
         construct_id,
         retention=logs.RetentionDays.ONE_MONTH,
         removal_policy=RemovalPolicy.DESTROY,
         encryption_key=encryption.key,
+        log_group_name=name,
     )

@@ -1,4 +1,4 @@
-"""The options of operations: alarms, logs, keys and concurrency. A part of the table of options."""
+"""The options of operations: logs, keys and concurrency. A part of the table of options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Final
 
 from .option import Option
 
-TOPIC_ARN: Final = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,256}"
 KEY_ARN: Final = r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/(mrk-)?[0-9a-f-]+"
 DEPLOYMENT_CONFIGS: Final = (
     *(f"Canary10Percent{minutes}Minutes" for minutes in (5, 10, 15, 30)),
@@ -21,15 +20,6 @@ OWN_KEY: Final = "customer"
 
 OPERATIONS: Final = (
     Option(
-        "alarms",
-        "The SNS topic that the stack's alarms notify; without it, none "
-        "([operations](operations.md)).",
-        "the ARN of an SNS topic of this region, arn:aws:sns:...",
-        "alarms=arn:aws:sns:eu-west-1:111122223333:on-call",
-        emulator=False,
-        pattern=f"|{TOPIC_ARN}",
-    ),
-    Option(
         "access_log",
         "Whether API Gateway logs a line per request. It can only where the account's settings of "
         "the region name a role for its logs, which a stack should not change.",
@@ -43,7 +33,7 @@ OPERATIONS: Final = (
         "encryption",
         "Which keys encrypt what is stored: keys that AWS manages (`aws`), a KMS key of the "
         "stack's own (`customer`, about $1 a month and its calls; it outlives the stack), or a key "
-        "of yours, whose policy lets CloudWatch Logs and EventBridge use it.",
+        "of yours, whose policy lets CloudWatch Logs, EventBridge and CloudWatch alarms use it.",
         "aws (keys that AWS manages), customer (a KMS key of the stack's own) or the ARN of a KMS "
         "key of this region, arn:aws:kms:...:key/...",
         "encryption=customer",

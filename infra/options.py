@@ -12,6 +12,7 @@ from .address_options import ADDRESS
 from .caller_options import CALLERS
 from .deployment_options import DEPLOYMENT
 from .limit_options import LIMITS
+from .monitoring_options import MONITORING
 from .operation_options import OPERATIONS
 
 SECTIONS: Final = {
@@ -20,6 +21,7 @@ SECTIONS: Final = {
     "Addresses": ADDRESS,
     "Limits": LIMITS,
     "Operations": OPERATIONS,
+    "Monitoring": MONITORING,
 }
 OPTIONS: Final = {option.name: option for section in SECTIONS.values() for option in section}
 """Name -> option. `profile` (`infra/deployment_profiles.py`) is not one: the commands give it."""

@@ -11,7 +11,7 @@ from constructs import Construct
 
 from mcp_tasks import environment
 
-from .alarms import alarm_for_iterator_age
+from .alarms import alarm_for_iterator_age, metrics_namespace
 from .cdk_nag_findings import acknowledge
 from .dead_letter_queue import DeadLetterQueue
 from .event_bus import TaskEvents
@@ -29,7 +29,8 @@ ALARM_AGE: Final = Duration.minutes(1)
 
 
 class PublishFunction(Construct):
-    """A function that the tasks table's stream calls, and a dead-letter queue.
+    """A function that the tasks table's stream calls, and a dead-letter queue. It counts tasks, too
+    (`mcp_tasks.notifications.task_metrics`).
 
     The queue's messages hold no changes. They name the batch's place in the stream, which keeps
     changes for 24 hours.
@@ -42,6 +43,7 @@ class PublishFunction(Construct):
         code: FunctionCode,
         table: TasksTable,
         task_events: TaskEvents,
+        tool_metrics: bool,
     ) -> None:
         super().__init__(scope, construct_id)
         # 512 MB, not 256: its cold start delays notifications, and takes half as long.
@@ -49,7 +51,11 @@ class PublishFunction(Construct):
             self,
             "publish",
             description="Puts every change of a task onto the event bus",
-            environment={environment.EVENT_BUS: task_events.name},
+            environment={
+                environment.EVENT_BUS: task_events.name,
+                environment.TOOL_METRICS: "on" if tool_metrics else "off",
+                **metrics_namespace(self),
+            },
             timeout=Duration.seconds(30),
         )
         table.allow_reading_stream(function)

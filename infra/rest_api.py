@@ -83,6 +83,7 @@ class Gateway(Construct):
             endpoint_types=[apigateway.EndpointType.REGIONAL],
             deploy_options=apigateway.StageOptions(
                 stage_name=STAGE,
+                tracing_enabled=settings.monitoring.tracing or None,
                 throttling_rate_limit=settings.throttle.rate,
                 throttling_burst_limit=settings.throttle.burst,
                 **access_log,
@@ -90,6 +91,10 @@ class Gateway(Construct):
         )
 
     def _access_log(self, settings: Settings, encryption: Encryption) -> dict[str, Any]:
+        """A line of JSON for each request, with what went wrong before and behind the function: in
+        the gateway, in the authorizer, or when Lambda was called (API Gateway developer guide,
+        "Variables for access logging for API Gateway").
+        """
         group = log_group(self, "AccessLog", encryption)
         field = apigateway.AccessLogField
         fields = {
@@ -103,6 +108,16 @@ class Gateway(Construct):
             "path": field.context_path(),
             "status": field.context_status(),
             "responseType": "$context.error.responseType",
+            "responseLatency": field.context_response_latency(),
+            "errorMessage": field.context_error_message(),
+            "integrationLatency": "$context.integration.latency",
+            "integrationStatus": "$context.integration.status",
+            "lambdaStatus": "$context.integration.integrationStatus",
+            "integrationError": field.context_integration_error_message(),
+            "authorizerLatency": field.context_authorizer_latency(),
+            "authorizerStatus": field.context_authorizer_status(),
+            "authorizerError": field.context_authorizer_error(),
+            "traceId": field.context_xray_trace_id(),
         }
         return {
             "access_log_destination": apigateway.LogGroupLogDestination(group),

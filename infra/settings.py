@@ -17,6 +17,7 @@ from .auth_options import Iam, OAuth, auth_of, check_scopes, iam_of
 from .cdk_context import Context, refusal
 from .deployment_profiles import Profile, profile_of
 from .limits import Throttle, check_ttl, limits_of, max_ttl_of, throttle_of
+from .monitoring_settings import MonitoringSettings
 from .options import OPTIONS
 from .reserved_concurrency import ReservedConcurrency
 from .rollout import Rollout
@@ -58,8 +59,8 @@ class Settings:
     domain: str | None
     priority: int
     access_log: bool
-    alarms: str | None
-    """The ARN of the SNS topic that alarms notify."""
+    monitoring: MonitoringSettings
+    """Whom alarms notify, what a month may cost, and what else tells how the stack is."""
     encryption: str
     """`aws`, `customer`, or the ARN of a KMS key."""
     earlier_keys: tuple[str, ...]
@@ -122,7 +123,7 @@ class Settings:
             domain=domain or None,
             priority=context.number("priority"),
             access_log=context.text("access_log") == "on",
-            alarms=context.text("alarms") or None,
+            monitoring=MonitoringSettings.from_context(context),
             encryption=context.text("encryption"),
             earlier_keys=tuple(context.text("earlier_keys").split()),
             reserved=context.text("reserved") == "on",

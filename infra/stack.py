@@ -10,16 +10,18 @@ from constructs import Construct
 
 from mcp_tasks.registry.catalogue import Catalogue
 
-from .alarms import notify_topic
 from .api import ApiProps, McpApi
 from .ask import AskFunction
 from .authorizer_function import Authorizer
+from .budget import TAG
 from .deliver import DeliverFunction
 from .encryption import Encryption
 from .event_bus import TaskEvents
+from .execution_log import ExecutionLog
 from .finish import FinishFunction
 from .function_code import FunctionCode
 from .kept_choices import CHOICES, kept_choices
+from .monitoring import Monitoring
 from .payloads_bucket import PayloadsBucket
 from .publish import PublishFunction
 from .rest_api import Gateway
@@ -40,19 +42,21 @@ class McpTasksStack(Stack):
     ) -> None:
         super().__init__(scope, settings.stack, description="Workflow-backed MCP server")
         encryption = Encryption(self, "Encryption", settings.encryption, settings.earlier_keys)
-        code = FunctionCode(bundle, settings.reserved_concurrency, encryption)
+        watching = settings.monitoring
+        code = FunctionCode(bundle, settings.reserved_concurrency, encryption, watching.tracing)
         tables = Tables.create(self, encryption)
         payloads = PayloadsBucket(self, "Payloads", encryption, settings.max_ttl)
         ask = AskFunction(self, "Ask", code, tables.tasks)
         subtasks = SubtasksFunction(self, "Subtasks", code, tables, payloads)
         task_events = TaskEvents(self, "Events", encryption)
         instances = settings.max_workers
-        props = WorkflowProps(code, tables, payloads, ask, subtasks, task_events, instances)
+        log = ExecutionLog(self, "Executions", encryption) if watching.execution_log else None
+        props = WorkflowProps(code, tables, payloads, ask, subtasks, task_events, instances, log)
         workflows = ToolWorkflows(self, "Tools", props, catalogue, settings.cell)
         FinishFunction(self, "Finish", code, tables, payloads, workflows)
         stores = SweptStores(tables, payloads)
         SweepFunction(self, "Sweep", code, stores, workflows, task_events)
-        PublishFunction(self, "Publish", code, tables.tasks, task_events)
+        PublishFunction(self, "Publish", code, tables.tasks, task_events, watching.tool_metrics)
         deliver = DeliverFunction(self, "Deliver", code, tables.mailboxes, task_events)
         oauth = settings.oauth
         authorizer = None
@@ -63,9 +67,9 @@ class McpTasksStack(Stack):
         # What subscribes is replaced after `deliver`, which reads what both versions write.
         api.function.node.add_dependency(deliver.function)
         self._answer_at_domain(api.gateway, apis, deliver.function)
-        if settings.alarms:
-            notify_topic(self, settings.alarms)
-        Tags.of(self).add("mcp-cell", settings.cell)
+        if settings.profile.monitored:
+            Monitoring(self, "Monitoring", watching, settings.cell, encryption)
+        self._tag(settings.cell)
         CfnOutput(self, "TasksTable", value=tables.tasks.name)
         CfnOutput(self, "JournalTable", value=tables.journal.name)
         CfnOutput(self, "PayloadsBucket", value=payloads.name, description="Outlives the stack")
@@ -74,6 +78,13 @@ class McpTasksStack(Stack):
         # W3005: the CDK lets a function depend on its role, which the function refers to as well.
         self.add_metadata("cfn-lint", {"config": {"ignore_checks": ["W3005"]}})
         self.add_metadata(CHOICES, kept_choices(settings))
+
+    def _tag(self, cell: str) -> None:
+        """Tag everything that takes tags, so that its cost can be told. A dashboard takes none by
+        the specification that cfn-lint has.
+        """
+        dashboards = ["AWS::CloudWatch::Dashboard"]
+        Tags.of(self).add(TAG, cell, exclude_resource_types=dashboards)
 
     def _answer_at_domain(
         self, gateway: Gateway, apis: ApiProps, deliver: lambda_.Function

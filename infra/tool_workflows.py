@@ -16,20 +16,20 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
-from mcp_tasks import environment
+from mcp_tasks import environment, metrics
 from mcp_tasks.notifications.server_changes import RESOURCE_UPDATED
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.registry.tool import Tool
 from mcp_tasks.registry.workflow_tool import WorkflowTool
 from mcp_tasks.tasks.row_updates import DURABLE_ATTRIBUTES, WORKER_ATTRIBUTES
-from mcp_tasks.workflows import failure_metrics
 
 from .alarms import alarm_for_count, metrics_namespace
 from .ask import AskFunction
 from .cdk_nag_findings import acknowledge
 from .encryption import Encryption, allow_decrypting_executions
 from .event_bus import TaskEvents
-from .function_code import FunctionCode
+from .execution_log import ExecutionLog
+from .function_code import FunctionCode, accept_tracing
 from .grants import allow_declared, role_of
 from .payloads_bucket import PayloadsBucket
 from .reserved_concurrency import reserve
@@ -60,6 +60,8 @@ class WorkflowProps:
     task_events: TaskEvents
     max_workers: int | None
     """Instances of a worker whose tool says nothing else."""
+    execution_log: ExecutionLog | None
+    """Where errors of executions are logged (`-c execution_log=on`)."""
 
 
 class ToolWorkflows(Construct):
@@ -92,13 +94,13 @@ class ToolWorkflows(Construct):
         props.subtasks.allow_stopping(self.executions)
         alarm_for_count(
             self,
-            failure_metrics.NOT_UNDONE,
+            metrics.NOT_UNDONE,
             "A task was cancelled or failed, and something that it did was not undone; the audit "
             "log names the task and its steps",
         )
         alarm_for_count(
             self,
-            failure_metrics.NON_DETERMINISM,
+            metrics.NON_DETERMINISM,
             "A task failed because its tool, when it ran again, took another way than its journal",
         )
 
@@ -179,18 +181,12 @@ class ToolWorkflow(Construct):
             encryption_configuration=sfn.CustomerManagedEncryptionConfiguration(key)
             if key
             else None,
+            logs=props.execution_log.options if props.execution_log else None,
+            tracing_enabled=props.code.tracing or None,
         )
         if partition or is_durable(tool):
             _ignore_schema_of_definition(state_machine)
-        acknowledge(
-            state_machine,
-            "AwsSolutions-SF1",
-            "Step Functions keeps a Standard execution's history for 90 days; logging it again is "
-            "charged per event, and lets the role change the delivery of every log",
-        )
-        acknowledge(
-            state_machine, "AwsSolutions-SF2", "Tracing is a fork's choice; it is charged per trace"
-        )
+        _accept_findings(state_machine, props)
 
     def _role(self, tool: Tool, functions: Mapping[str, str]) -> iam.Role:
         role = iam.Role(
@@ -238,6 +234,26 @@ class ToolWorkflow(Construct):
         allow_declared(role_of(worker), tool.name, tool.permissions)
         allow_secrets(worker, tool)
         return worker
+
+
+def _accept_findings(state_machine: sfn.StateMachine, props: WorkflowProps) -> None:
+    role = state_machine.role
+    acknowledge(
+        state_machine,
+        "AwsSolutions-SF1",
+        "Step Functions keeps a Standard execution's history for 90 days; logging all of it again "
+        "is charged per event. -c execution_log=on logs the errors",
+    )
+    if props.execution_log:
+        props.execution_log.accept_delivery(role)
+    if props.code.tracing:
+        accept_tracing(role)
+    else:
+        acknowledge(
+            state_machine,
+            "AwsSolutions-SF2",
+            "Tracing is charged per trace; -c tracing=on turns it on",
+        )
 
 
 def _ignore_schema_of_definition(state_machine: sfn.StateMachine) -> None:

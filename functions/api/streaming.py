@@ -23,13 +23,14 @@ def load() -> StreamingHandler:
 
     @logger.inject_lambda_context(clear_state=True)
     def handle(event: dict[str, Any], context: Context, stream: Response) -> None:
-        deadline_ms = now_ms() + context.get_remaining_time_in_millis()
+        began = now_ms()
+        deadline_ms = began + context.get_remaining_time_in_millis()
         channel = streamed_channel(stream, deadline_ms)
         request = from_api_gateway(event, deployment.auth, deployment.principal)
         takes_events = accepts_events(request.headers.get("accept"))
         with kept_alive(channel) if takes_events else nullcontext(channel) as kept:
             response = server.answer(request, kept)
-        log_response(response)
+        log_response(response, began)
         end_stream(response, stream)
 
     return handle

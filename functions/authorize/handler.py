@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from aws_lambda_powertools import Logger
 
+from mcp_tasks import metrics
 from mcp_tasks.authorization.request_authorizer import Decision, RequestAuthorizer
 from mcp_tasks.authorization.tokens import InvalidToken
 
@@ -44,6 +45,7 @@ def decide(event: dict[str, Any]) -> Decision | None:
         return authorizer.decide(event)
     except InvalidToken as refused:
         logger.info("access token refused", reason=refused.reason)
+        metrics.count(metrics.TOKENS_REFUSED)
         return None
 
 

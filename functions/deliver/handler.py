@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools import Logger
 
+from mcp_tasks import metrics
 from mcp_tasks.aws.errors import error_code
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.notifications.changes import read_change
@@ -39,8 +40,17 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
     deliver_all(
         deployment.mailboxes_for_delivery, [each for each in deliveries.values() if each], until
     )
+    metrics.write({metrics.DELIVERY_DELAY: _delays(event["Records"])})
     failed = [message_id for message_id, each in deliveries.items() if not _delivered(each)]
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+
+
+def _delays(records: list[dict[str, Any]]) -> list[float]:
+    """How long each message has been in the queue, in seconds. One that fails again and again is in
+    the metric at each attempt, when SQS has long left it out of its own
+    (`infra/alarms.py`, `alarm_for_delivery_delay`)."""
+    now = now_ms()
+    return [max(0, now - int(each["attributes"]["SentTimestamp"])) / 1000 for each in records]
 
 
 def _delivery(body: str) -> Delivery | None:

@@ -214,6 +214,16 @@ class Deployment:
         return self._environment.get(names.COMPANION_TOOLS) == "on"
 
     @property
+    def tool_metrics(self) -> bool:
+        """Whether the metrics of tasks are those of each tool as well."""
+        return self._environment.get(names.TOOL_METRICS) == "on"
+
+    @property
+    def tracing(self) -> bool:
+        """Whether a new task keeps the X-Ray trace of its call."""
+        return self._environment.get(names.TRACING) == "on"
+
+    @property
     def auth(self) -> names.Auth:
         """How callers authenticate. There is no default, so that nobody gets in by omission."""
         return cast("names.Auth", self._environment[names.AUTH])

@@ -39,6 +39,12 @@ ALLOWED_ORIGINS: Final = "ALLOWED_ORIGINS"
 ALLOWED_HOSTS: Final = "ALLOWED_HOSTS"
 """Separated by spaces; empty for all hosts."""
 
+TOOL_METRICS: Final = "TOOL_METRICS"
+"""`on` or `off`: whether the metrics of tasks are those of each tool as well."""
+
+TRACING: Final = "TRACING"
+"""`on` or `off`: whether a new task keeps the X-Ray trace of its call."""
+
 AUTH: Final = "AUTH"
 Auth = Literal["oauth", "iam", "none"]
 """The values of AUTH: how the deployment identifies its callers."""

@@ -9,6 +9,7 @@ from aws_lambda_powertools import Logger
 
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.notifications.changes import changes_to_publish
+from mcp_tasks.notifications.task_metrics import count_tasks
 from mcp_tasks.server.methods.task_wire_format import detailed_task
 
 if TYPE_CHECKING:
@@ -27,3 +28,4 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
     """
     count = deployment.event_bus.publish(changes_to_publish(event["Records"], detailed_task))
     logger.info("changes published", changes=count, records=len(event["Records"]))
+    count_tasks(event["Records"], deployment.tool_metrics)

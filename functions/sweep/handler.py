@@ -10,6 +10,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 
 from mcp_tasks.aws.errors import error_code
 from mcp_tasks.deployment import Deployment
+from mcp_tasks.metrics import RECONCILE_DELAY
 from mcp_tasks.registry.list_versions import list_versions
 from mcp_tasks.tasks.task import now_ms
 from mcp_tasks.workflows.sweep import sweep
@@ -32,7 +33,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
     """Reconcile tasks; log how many, and publish how late the first of them was."""
     seconds = context.get_remaining_time_in_millis() / 1000 - RESERVED_SECONDS
     swept = sweep(deployment.task_table, deployment.reconciler, now_ms, seconds)
-    metrics.add_metric("ReconcileDelay", MetricUnit.Seconds, swept.late_ms / 1000)
+    metrics.add_metric(RECONCILE_DELAY, MetricUnit.Seconds, swept.late_ms / 1000)
     logger.info("tasks reconciled", **swept.counts)
     announce_changed_lists()
 

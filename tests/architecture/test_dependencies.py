@@ -22,6 +22,7 @@ MAY_IMPORT: Final = {
     "mcp_tasks.environment": "",
     "mcp_tasks.json_schema": "",
     "mcp_tasks.limits": "",
+    "mcp_tasks.metrics": "",
     "mcp_tasks.server_identity": "",
     "mcp_tasks.protocol": "",
     "mcp_tasks.payloads": "protocol",

@@ -26,6 +26,8 @@ ONE_ADDRESS = {"streaming": "true", "domain": "mcp.example.com"}
 GIVEN_KEY = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 EARLIER_KEY = GIVEN_KEY.replace("1234abcd", "4321dcba")
 TOPIC = "arn:aws:sns:eu-west-1:111122223333:on-call"
+EMAIL = "on-call@example.com"
+TRACED = {"tracing": "on", "execution_log": "on"}
 JOBS: dict[str, dict[str, str]] = {
     "aws": IAM,
     "local": {"profile": "local"},
@@ -53,17 +55,20 @@ JOBS: dict[str, dict[str, str]] = {
         "rate": "50",
         "burst": "60",
     },
-    "no tasks": {**IAM, "tools": "no tasks"},
+    "no tasks": {**IAM, "tools": "no tasks", "dashboard": "off"},
     "wrapped": {**IAM, "tools": "wrapped", "stack": "x" * 28},
     "own key": {
         **OAUTH,
         **ONE_ADDRESS,
         "access_log": "on",
-        "alarms": TOPIC,
+        "alarms": EMAIL,
+        "budget": "200",
+        "tool_metrics": "on",
         "encryption": "customer",
     },
     "earlier key": {**IAM, "earlier_keys": EARLIER_KEY},
-    "given key": {**IAM, "encryption": GIVEN_KEY, "reserved": "off"},
+    "given key": {**IAM, "encryption": GIVEN_KEY, "reserved": "off", "alarms": TOPIC},
+    "traced": {**OAUTH, **ONE_ADDRESS, **TRACED, "encryption": "customer", "alarms": "off"},
     "rollout": {**OAUTH, "rollout": "Canary10Percent5Minutes", "provisioned": "2"},
     "snapstart": {**OAUTH, **ONE_ADDRESS, "snapstart": "on"},
     "nothing accepted": {**IAM, "tools": "fork"},
@@ -72,7 +77,7 @@ JOBS: dict[str, dict[str, str]] = {
         "access_log": "on",
         "rollout": "Linear10PercentEvery1Minute",
     },
-    "nothing accepted, domain": {**OAUTH, **ONE_ADDRESS},
+    "nothing accepted, domain": {**OAUTH, **ONE_ADDRESS, **TRACED},
     "refused: no auth": {},
     "refused: scopes": {**IAM, "tools": "scopes"},
 }
@@ -167,13 +172,14 @@ def fork(assemblies: dict[str, Assembly]) -> Assembly:
 
 @pytest.fixture(scope="session")
 def with_own_key(assemblies: dict[str, Assembly]) -> Assembly:
-    """`-c encryption=customer -c alarms=arn:aws:sns:...`, with all that the other options add."""
+    """`-c encryption=customer -c alarms=on-call@example.com -c budget=200 -c tool_metrics=on`, with
+    all that the other options add."""
     return _good(assemblies["own key"])
 
 
 @pytest.fixture(scope="session")
 def with_given_key(assemblies: dict[str, Assembly]) -> Assembly:
-    """`-c auth=iam -c encryption=arn:aws:kms:...`."""
+    """`-c auth=iam -c encryption=arn:aws:kms:... -c alarms=arn:aws:sns:...`."""
     return _good(assemblies["given key"])
 
 
@@ -187,6 +193,12 @@ def many_wrapped(assemblies: dict[str, Assembly]) -> Assembly:
 def with_earlier_key(assemblies: dict[str, Assembly]) -> Assembly:
     """`-c auth=iam -c earlier_keys=arn:aws:kms:...`: keys that AWS manages, after another key."""
     return _good(assemblies["earlier key"])
+
+
+@pytest.fixture(scope="session")
+def traced(assemblies: dict[str, Assembly]) -> Assembly:
+    """`-c tracing=on -c execution_log=on -c encryption=customer -c alarms=off`, behind a domain."""
+    return _good(assemblies["traced"])
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from tests.infra.conftest import EARLIER_KEY, GIVEN_KEY
 ACCOUNT = "<AWS::AccountId>"
 REGION = "<AWS::Region>"
 BUS = f"arn:<AWS::Partition>:events:{REGION}:{ACCOUNT}:event-bus/mcp-tasks"
+EXECUTION_LOG = "/aws/vendedlogs/states/mcp-tasks"
 MACHINES = [state_machine(f"mcp-tasks-{name}") for name in ("estimate_savings", "tally_columns")]
 TABLES = {"kms:Decrypt", "kms:DescribeKey"}
 SENDING = {"kms:Decrypt", "kms:GenerateDataKey"}
@@ -33,6 +34,7 @@ KEY_OF: dict[str, tuple[str | int, ...]] = {
         "KMSMasterKeyID",
     ),
     "AWS::SecretsManager::Secret": ("KmsKeyId",),
+    "AWS::SNS::Topic": ("KmsMasterKeyId",),
     "AWS::StepFunctions::StateMachine": ("EncryptionConfiguration", "KmsKeyId"),
 }
 """Resource type -> where it names its key."""
@@ -45,7 +47,9 @@ WITHOUT_DATA = {
     "AWS::ApiGateway::RestApi",
     "AWS::ApiGateway::Stage",
     "AWS::ApiGatewayV2::RoutingRule",
+    "AWS::Budgets::Budget",
     "AWS::CloudWatch::Alarm",
+    "AWS::CloudWatch::Dashboard",
     "AWS::Events::Rule",
     "AWS::IAM::Policy",
     "AWS::IAM::Role",
@@ -53,6 +57,10 @@ WITHOUT_DATA = {
     "AWS::Lambda::EventInvokeConfig",
     "AWS::Lambda::EventSourceMapping",
     "AWS::Lambda::Permission",
+    "AWS::Logs::MetricFilter",
+    "AWS::Logs::QueryDefinition",
+    "AWS::SNS::Subscription",
+    "AWS::SNS::TopicPolicy",
     "AWS::SQS::QueuePolicy",
     "AWS::S3::BucketPolicy",
     "AWS::Scheduler::Schedule",
@@ -161,15 +169,16 @@ def test_the_key_is_rotated_and_outlives_the_stack(with_own_key: Assembly) -> No
     assert key["UpdateReplacePolicy"] == "Retain"
 
 
-def test_the_key_s_policy_lets_in_its_account_and_two_services(with_own_key: Assembly) -> None:
+def test_the_key_s_policy_lets_in_its_account_and_four_services(with_own_key: Assembly) -> None:
     """The account's own statement leaves it to IAM, where only the roles below may use the key.
 
     CloudWatch Logs: groups of the stack only (user guide, "Encrypt log data using AWS KMS").
     EventBridge: for the account's queues, and for the stack's bus (user guide, "Authorizing
-    EventBridge to use a customer managed key").
+    EventBridge to use a customer managed key"). Alarms and budgets: for topics (SNS developer
+    guide, "Enable compatibility between event sources from AWS services and encrypted topics").
     """
     (key,) = with_own_key.resources("AWS::KMS::Key").values()
-    account, logs, queues, bus = key["KeyPolicy"]["Statement"]
+    account, logs, queues, bus, topics = key["KeyPolicy"]["Statement"]
     assert account == {
         "Action": "kms:*",
         "Effect": "Allow",
@@ -186,8 +195,10 @@ def test_the_key_s_policy_lets_in_its_account_and_two_services(with_own_key: Ass
         ],
         "Condition": {
             "ArnLike": {
-                "kms:EncryptionContext:aws:logs:arn": "arn:<AWS::Partition>:logs:"
-                f"{REGION}:{ACCOUNT}:log-group:mcp-tasks-*"
+                "kms:EncryptionContext:aws:logs:arn": [
+                    f"arn:<AWS::Partition>:logs:{REGION}:{ACCOUNT}:log-group:{name}"
+                    for name in ("mcp-tasks-*", EXECUTION_LOG)
+                ]
             }
         },
         "Effect": "Allow",
@@ -215,11 +226,22 @@ def test_the_key_s_policy_lets_in_its_account_and_two_services(with_own_key: Ass
         "Resource": "*",
     }
 
+    assert topics == {
+        "Action": ["kms:Decrypt", "kms:GenerateDataKey*"],
+        "Condition": {"StringEquals": {"aws:SourceAccount": ACCOUNT}},
+        "Effect": "Allow",
+        "Principal": {"Service": ["budgets.amazonaws.com", "cloudwatch.amazonaws.com"]},
+        "Resource": "*",
+    }
 
-def test_log_groups_are_named_as_the_key_s_policy_has_it(with_own_key: Assembly) -> None:
+
+def test_log_groups_are_named_as_the_key_s_policy_has_it(traced: Assembly) -> None:
     """CloudFormation names what has no name after the stack."""
-    for path, group in with_own_key.resources("AWS::Logs::LogGroup").items():
-        assert "LogGroupName" not in group, path
+    groups = traced.resources("AWS::Logs::LogGroup")
+    named = {
+        path: group["LogGroupName"] for path, group in groups.items() if "LogGroupName" in group
+    }
+    assert named == {"Executions/Logs": EXECUTION_LOG}
 
 
 def test_a_role_may_use_the_key_for_the_data_that_it_reaches_and_for_nothing_else(

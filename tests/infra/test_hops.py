@@ -120,11 +120,17 @@ def test_a_hop_that_cannot_be_replayed_is_named(on_aws: Assembly, output: str) -
     assert any("cannot be replayed" in fault for fault in Hops(changed).faults)
 
 
-@pytest.mark.parametrize("kind", ["AWS::SNS::Subscription", "AWS::Pipes::Pipe"])
-def test_a_hop_of_a_new_kind_is_named(on_aws: Assembly, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "properties"),
+    [("AWS::SNS::Subscription", {"Protocol": "lambda"}), ("AWS::Pipes::Pipe", {})],
+)
+def test_a_hop_of_a_new_kind_is_named(
+    on_aws: Assembly, kind: str, properties: dict[str, str]
+) -> None:
     changed = _changed(on_aws, "Publish/DeadLetterQueue")
     metadata = {"aws:cdk:path": "mcp-tasks/New"}
-    changed.template["Resources"]["New"] = {"Type": kind, "Properties": {}, "Metadata": metadata}
+    new = {"Type": kind, "Properties": properties, "Metadata": metadata}
+    changed.template["Resources"]["New"] = new
     assert Hops(changed).faults == [f"New: a hop of a kind that this test does not know: {kind}"]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mcp_tasks import metrics
 from tests.infra.assembly import Assembly
 
 DAY = 24 * 3600
@@ -141,26 +142,18 @@ def test_an_alarm_rings_when_changes_are_delivered_late(on_aws: Assembly) -> Non
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 60)
 
 
-def test_an_alarm_rings_for_no_data_only_when_data_is_certain_and_notifies_nobody_by_default(
-    on_aws: Assembly,
-) -> None:
-    alarms = on_aws.resources("AWS::CloudWatch::Alarm")
-    of_queues = [f"{source}/DeadLetterMessages" for source in SOURCES]
-    assert set(alarms) == {
-        "Publish/IteratorAge",
-        "Deliver/AgeOfOldestMessage",
-        "Sweep/NotInvoked",
-        "Sweep/ReconcileDelay",
-        "Tools/NotUndone",
-        "Tools/NonDeterminism",
-        *of_queues,
-    }
-    for path, alarm in alarms.items():
-        # No data is good news, except from a function that is called every minute.
-        silence = "breaching" if path == "Sweep/NotInvoked" else "notBreaching"
-        assert alarm["TreatMissingData"] == silence, path
-        assert alarm["AlarmDescription"], path
-        assert "AlarmActions" not in alarm, path
+def test_an_alarm_rings_when_a_delivery_fails_again_and_again(on_aws: Assembly) -> None:
+    """SQS leaves such a message out of its own age after three attempts, so `deliver` tells it."""
+    alarm = on_aws.resources("AWS::CloudWatch::Alarm")["Deliver/DeliveryDelay"]
+    function = on_aws.resources("AWS::Lambda::Function")["Deliver/Function"]
+    names = function["Environment"]["Variables"]
+    assert alarm["Namespace"] == names["POWERTOOLS_METRICS_NAMESPACE"] == on_aws.stack
+    assert alarm["MetricName"] == metrics.DELIVERY_DELAY
+    assert alarm["Dimensions"] == [{"Name": "service", "Value": metrics.SERVICE}]
+    assert (alarm["Statistic"], alarm["Period"], alarm["EvaluationPeriods"]) == ("Maximum", 60, 1)
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 60)
+    queue = on_aws.resources("AWS::SQS::Queue")["Deliver/Queue"]
+    assert queue["VisibilityTimeout"] < alarm["Period"], "each period has an attempt"
 
 
 def test_queues_are_encrypted(on_aws: Assembly) -> None:

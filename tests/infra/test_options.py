@@ -14,6 +14,7 @@ import pytest
 from infra.auth_options import KEYS, Iam
 from infra.deployment_profiles import AWS, LOCAL
 from infra.limits import Throttle
+from infra.monitoring_settings import MonitoringSettings
 from infra.option import Option
 from infra.options import OPTIONS
 from infra.options_page import page
@@ -55,7 +56,7 @@ def test_a_deployment_that_only_says_who_may_call_goes_to_aws() -> None:
         domain=None,
         priority=100,
         access_log=False,
-        alarms=None,
+        monitoring=MonitoringSettings(),
         encryption="aws",
         earlier_keys=(),
         reserved=True,
@@ -262,8 +263,8 @@ def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: 
         ("stack", "s" * 29, "1 to 28 letters, digits and hyphens"),
         ("tools", "no/such/folder", "there is no folder .*no/such/folder"),
         ("access_log", "yes", "on or off"),
-        ("alarms", "on-call", "the ARN of an SNS topic of this region"),
-        ("alarms", "arn:aws:sqs:eu-west-1:111122223333:on-call", "the ARN of an SNS topic of"),
+        ("alarms", "on-call", "topic, an e-mail address, the ARN of an SNS topic of this region"),
+        ("alarms", "arn:aws:sqs:eu-west-1:111122223333:on-call", "topic, an e-mail address"),
         ("streaming", "yes", "true or false"),
         ("priority", "0", "1 to 90000, another for each stack of a domain"),
         ("priority", "90001", "1 to 90000, another for each stack of a domain"),
@@ -281,6 +282,10 @@ def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: 
         ("max_calls", "1001", "0 to 1000 calls of one caller"),
         ("max_workers", "-1", "0 to 10000 instances of each tool's worker"),
         ("reserved", "yes", "on or off"),
+        ("budget", "0", "1 to 1000000 dollars"),
+        ("budget", "9.99", "1 to 1000000 dollars"),
+        ("dashboard", "yes", "on or off"),
+        ("tracing", "true", "on or off"),
         ("max_body", "1023", "1024 to 5242880 bytes of a body; Lambda takes 6 MB"),
         ("max_body", "5242881", "1024 to 5242880 bytes of a body; Lambda takes 6 MB"),
         ("max_arguments", "5242881", "1024 to 5242880 bytes of arguments, which a body has to"),

@@ -216,10 +216,11 @@ HOLDS_A_POLICY = {
     "AWS::KMS::Key": "KeyPolicy",
     "AWS::Lambda::Permission": "Principal",
     "AWS::S3::BucketPolicy": "PolicyDocument",
+    "AWS::SNS::TopicPolicy": "PolicyDocument",
     "AWS::SQS::QueuePolicy": "PolicyDocument",
 }
 """Resource type -> its property that lets somebody do something. Each is compared as a whole: here,
-and in test_encryption.py.
+in test_encryption.py, and in test_monitoring.py.
 """
 
 

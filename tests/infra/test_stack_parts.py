@@ -8,7 +8,6 @@ import re
 
 from mcp_tasks.limits import Limits
 from tests.infra.assembly import Assembly, state_machine
-from tests.infra.conftest import TOPIC
 from tests.infra.fork import LEGACY_ARN
 
 METRICS = "POWERTOOLS_METRICS_NAMESPACE"
@@ -74,6 +73,7 @@ def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly
             "SESSIONS_TABLE",
             "EVENT_BUS",
             "COMPANION_TOOLS",
+            "TRACING",
             "PAYLOADS_BUCKET",
             "STATE_MACHINE_PREFIX",
             "CELL",
@@ -92,8 +92,8 @@ def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly
         "ask": {"TASKS_TABLE"},
         "finish": {"TASKS_TABLE", "JOURNAL_TABLE", "PAYLOADS_BUCKET", METRICS},
         "subtasks": {"TASKS_TABLE", "JOURNAL_TABLE", "PAYLOADS_BUCKET", "STATE_MACHINE_PREFIX"},
-        "publish": {"EVENT_BUS"},
-        "deliver": {"MAILBOXES_TABLE"},
+        "publish": {"EVENT_BUS", "TOOL_METRICS", METRICS},
+        "deliver": {"MAILBOXES_TABLE", METRICS},
         "sweep": {
             "TASKS_TABLE",
             "JOURNAL_TABLE",
@@ -292,6 +292,9 @@ def test_an_access_log_says_who_called_and_never_what(open_server: Assembly) -> 
     (stage,) = open_server.resources("AWS::ApiGateway::Stage").values()
     fields = json.loads(stage["AccessLogSetting"]["Format"])
     assert {"requestId", "caller", "status"} <= set(fields)
+    of_an_error = {"responseType", "errorMessage", "integrationError", "authorizerError"}
+    assert of_an_error <= set(fields)
+    assert {"integrationStatus", "integrationLatency", "authorizerLatency"} <= set(fields)
     for value in fields.values():
         assert re.fullmatch(r"\$context\.[A-Za-z.]+", value)
         assert "body" not in value
@@ -356,18 +359,6 @@ def test_the_outputs_name_the_dead_letter_queues_and_where_their_messages_go(
         "SweepFunctionName": "<Sweep/Function>",
     }
     assert {k: v for k, v in outputs.items() if k in ends} == ends
-
-
-def test_every_alarm_notifies_the_topic(with_own_key: Assembly, on_aws: Assembly) -> None:
-    """When it rings, and when it ends."""
-    actions = ("AlarmActions", "OKActions", "InsufficientDataActions")
-    kind = "AWS::CloudWatch::Alarm"
-    without = {n: [a.get(x) for x in actions] for n, a in on_aws.resources(kind).items()}
-    with_topic = {n: [a.get(x) for x in actions] for n, a in with_own_key.resources(kind).items()}
-    assert len(without) == 10
-    assert with_topic.keys() > without.keys()
-    assert all(found == [None, None, None] for found in without.values())
-    assert all(found == [[TOPIC], [TOPIC], None] for found in with_topic.values())
 
 
 def test_what_subscribes_is_replaced_after_what_delivers(behind_a_domain: Assembly) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.infra.assembly import Assembly
 
 NOTHING_ACCEPTED = ["nothing accepted", "nothing accepted, open", "nothing accepted, domain"]
-LINTED = ("aws", "open", "domain", "fork", "own key", "rollout", "snapstart", "wrapped")
+LINTED = ("aws", "open", "domain", "fork", "own key", "rollout", "snapstart", "wrapped", "traced")
 BAD = ("nothing accepted", "refused")
 CFN_LINT = "import sys, cfnlint.runner; sys.exit(cfnlint.runner.main())"
 
@@ -82,7 +82,7 @@ def test_only_two_cfn_lint_rules_are_ignored(on_aws: Assembly, tmp_path: Path) -
     "name",
     [
         *("aws", "streaming", "domain", "fork", "no tasks", "own key", "given key"),
-        *("rollout", "snapstart"),
+        *("rollout", "snapstart", "traced"),
     ],
 )
 def test_cdk_nag_finds_nothing(assemblies: dict[str, Assembly], name: str) -> None:

@@ -22,6 +22,7 @@ from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ..aws.errors import THROTTLING_CODES, error_code
+from ..aws.xray import trace_header
 from ..tasks.task import Task
 from ..workflows.executions import execution_arn
 from .changes import MAX_DETAIL_BYTES, Change, read_change, without_content
@@ -179,7 +180,7 @@ class EventBus:
         return [(event, code) for event, code in zip(events, codes, strict=True) if code]
 
     def _entry(self, task: Task, change: Change) -> PutEventsRequestEntryTypeDef:
-        return {
+        entry: PutEventsRequestEntryTypeDef = {
             "EventBusName": self._name,
             "Source": SOURCE,
             "DetailType": DETAIL_TYPE,
@@ -188,6 +189,9 @@ class EventBus:
             "Resources": [execution_arn(task.state_machine_arn, task.task_id)],
             "Time": datetime.fromtimestamp(task.last_updated_at / 1000, UTC),
         }
+        if header := trace_header(task.client_context):
+            entry["TraceHeader"] = header
+        return entry
 
 
 def _batches(events: Iterable[_Event]) -> Iterator[list[_Event]]:

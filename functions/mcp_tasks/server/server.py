@@ -120,6 +120,7 @@ class _Parts:
             deployment.limits,
             deployment.state_machine_arn,
             deployment.cell,
+            deployment.tracing,
         )
 
     @cached_property

@@ -22,6 +22,7 @@ from typing import Any, Final
 from aws_lambda_powertools import Logger
 
 from ..audit import audit
+from ..aws import xray
 from ..durable.calls import Called
 from ..durable.journal import KEPT_AFTER_EXPIRY_MS, journal_partition, number_of
 from ..durable.record import Failure, Record, State
@@ -54,8 +55,9 @@ deployment replaces one function after the other."""
 REFUSED: Final = "refused"
 """The name of the failure of a call whose subtasks could not be made."""
 
-SESSION: Final = "session"
-"""What a subtask has of its parent's client context: whose event stream tells of it."""
+INHERITED: Final = ("session", xray.MEMBER)
+"""What a subtask has of its parent's client context: whose event stream tells of it, and the trace
+that it belongs to."""
 
 logger = Logger()
 
@@ -222,7 +224,7 @@ class Subtasks:
             scopes=parent.scopes,
             silence_ms=entry.timeout_ms + SILENCE_MARGIN_MS,
             sequential=entry.sequential,
-            client_context={k: v for k, v in parent.client_context.items() if k == SESSION},
+            client_context={k: v for k, v in parent.client_context.items() if k in INHERITED},
             parent=Parent(
                 task_id=parent.task_id,
                 tool=parent.tool,

@@ -20,6 +20,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
+from .. import metrics
 from ..durable.journal import OUTCOME, Journal, JournalUnavailable
 from ..durable.operations import DurableOperations
 from ..durable.record import Failure, Kind, Operation, Record, State
@@ -38,7 +39,6 @@ from ..registry.context import Context, InputRequired
 from ..registry.decorated_function import finished
 from ..registry.function_tool import FunctionTool
 from ..registry.results import error_result
-from . import failure_metrics
 from .execution_outcome import NON_DETERMINISM, NOT_UNDONE
 from .retry import state_retried_if_transient
 from .run_event import MAX_EVENTS, crashed, events_after, too_many_crashes
@@ -123,7 +123,7 @@ class ToolRun:
             return {"lane": "ended"} if self._mode is Mode.LANE else self._undo()
         except NonDeterminism as error:
             logger.error("The tool takes another way than before", difference=str(error))
-            failure_metrics.count(failure_metrics.NON_DETERMINISM)
+            metrics.count(metrics.NON_DETERMINISM)
             return {"fail": {"error": NON_DETERMINISM, "cause": str(error)}}
 
     def _output(self, arguments: Any, task: Context) -> dict[str, Any]:

@@ -12,11 +12,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from .. import metrics
 from ..audit import audit
 from ..tasks.state import Status
 from ..tasks.task import Task
 from ..tasks.task_table import TaskTable
-from . import failure_metrics
 from .execution_names import undo_name
 from .execution_outcome import NOT_UNDONE, is_non_determinism
 from .executions import ExecutionEnd, Executions
@@ -57,4 +57,4 @@ def finish_undo(task: Task, end: ExecutionEnd, task_table: TaskTable, now: int) 
 def report_not_undone(task_id: str, steps: Sequence[str]) -> None:
     """Tell the operator: a line of the audit log, and the metric of an alarm."""
     audit("undo", task_id, None, not_undone=", ".join(steps) or "unknown")
-    failure_metrics.count(failure_metrics.NOT_UNDONE)
+    metrics.count(metrics.NOT_UNDONE)

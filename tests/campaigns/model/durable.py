@@ -709,7 +709,7 @@ def patched(folder: Path) -> Iterator[dict[str, ModuleType]]:
     with tasks_patched() as patch:
         patch.setattr("mcp_tasks.deployment.BUNDLE", folder)
         patch.setattr("mcp_tasks.workflows.tool_run.MAX_EVENTS", MAX_EVENTS)
-        patch.setattr("mcp_tasks.workflows.failure_metrics.count", lambda metric: None)
+        patch.setattr("mcp_tasks.metrics.count", lambda metric: None)
         patch.setattr("mcp_tasks.workflows.undo_execution.audit", _audit)
         patch.setattr(Run, "__post_init__", _begins(Run.__post_init__))
         yield {name: _worker(name, patch) for name in programs.TOOLS}

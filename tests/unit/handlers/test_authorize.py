@@ -21,11 +21,13 @@ from typing import Any, Final
 
 import pytest
 
+from mcp_tasks import metrics
 from mcp_tasks.authorization.jwks import KeysUnavailable
 from mcp_tasks.registry.catalogue import FILE_NAME, Catalogue
 from tests.integration.support.issuer import AUDIENCE, Issuer, Signer
 from tests.paths import PLATFORM_TOOLS, ROOT
 from tests.unit.support.cloud import Context
+from tests.unit.support.emf import metrics_in
 
 EVENTS: Final = ROOT / "events"
 METADATA: Final = "https://mcp.example/.well-known/oauth-protected-resource/mcp"
@@ -459,3 +461,16 @@ def test_a_cold_start_imports_no_boto3_pydantic_or_tool() -> None:
         check=True,
     )
     assert json.loads(done.stdout) == []
+
+
+def test_refused_tokens_are_counted_and_no_others(
+    authorize: Authorize, issuer: Issuer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Lambda counts them as errors of the function, which alarms therefore leave out."""
+    authorize(question(f"Bearer {issuer.mint(scope='base')}"))
+    authorize(question(f"Bearer {issuer.mint(scope='other')}"))
+    assert metrics_in(capsys.readouterr().out) == []
+    unauthorized(authorize, question("Bearer x"))
+    (line,) = metrics_in(capsys.readouterr().out)
+    assert line.values == {metrics.TOKENS_REFUSED: [1]}
+    assert line.members == {"service": metrics.SERVICE}

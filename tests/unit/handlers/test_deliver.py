@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 
+from mcp_tasks import metrics
 from mcp_tasks.notifications.clock import Clock
 from mcp_tasks.notifications.delivery import MAX_FAILURES
 from mcp_tasks.notifications.mailbox import Mailbox, Subscriber
@@ -22,6 +23,7 @@ from mcp_tasks.tasks.task import now_ms
 from tests.paths import EVENTS
 from tests.unit.support.aws import MAILBOXES, Calls, create_mailboxes, real, refusing
 from tests.unit.support.cloud import Context
+from tests.unit.support.emf import metrics_in
 from tests.unit.support.push import task_changes
 
 TASK: Final = "c1-0123456789abcdef0123456789abcdef"
@@ -175,6 +177,24 @@ def test_a_failure_of_dynamodb_is_for_the_queue_to_repeat(
     del aws.instead[operation]
     assert failed(deliver(sample(None, None))) == []
     assert content(mailbox) == [(TASK, 2, "completed")]
+
+
+def test_a_message_s_age_is_told_at_every_attempt(
+    deliver: Handler, aws: Calls, time: Time, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SQS tells it no more after three of them."""
+    event = sample(None, None)
+    for record, age_ms in zip(event["Records"], (500, 90_000), strict=True):
+        sent = str(time.now - age_ms)
+        more = {"SentTimestamp": sent, "ApproximateReceiveCount": "7"}
+        record["attributes"] = record["attributes"] | more
+    assert failed(deliver(event)) == []
+    aws.instead["batch_write_item"] = refusing("dynamodb", "InternalServerError")
+    assert failed(deliver(event)) == ["0", "1"]
+    delivered, not_delivered = metrics_in(capsys.readouterr().out)
+    assert delivered.values == {metrics.DELIVERY_DELAY: [0.5, 90]}
+    assert (delivered.dimensions, delivered.members) == ([["service"]], {"service": "mcp-tasks"})
+    assert max(not_delivered.values[metrics.DELIVERY_DELAY]) >= 90
 
 
 def test_the_log_says_what_failed_and_nothing_of_the_task(

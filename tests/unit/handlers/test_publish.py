@@ -15,11 +15,13 @@ from typing import Any, Final
 import pytest
 from botocore.exceptions import ClientError
 
+from mcp_tasks import metrics
 from mcp_tasks.notifications.event_bus import NotPublished
 from mcp_tasks.tasks.task_table import TaskTable
 from tests.paths import EVENTS
 from tests.unit.support.aws import ACCOUNT, REGION, Calls, real, refusing
 from tests.unit.support.cloud import Context
+from tests.unit.support.emf import metrics_in
 from tests.unit.support.example_task import ID, NOW, a_task
 from tests.unit.support.push import Push
 
@@ -127,3 +129,37 @@ def test_the_log_has_counts_and_nothing_of_the_tasks(
     ]
     assert [(entry["changes"], entry["records"]) for entry in logged] == [(2, 2)]
     assert "private" not in "".join(lines)
+
+
+def test_tasks_are_counted_once_the_batch_is_published(
+    publish: Handler, aws: Calls, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A batch that fails comes again, as a whole or in halves: nothing of it has counted yet."""
+    aws.instead["put_events"] = refusing("events", "InternalException")
+    with pytest.raises(ClientError):
+        publish(sample())
+    assert metrics_in(capsys.readouterr().out) == []
+    del aws.instead["put_events"]
+    publish(sample())
+    (line,) = metrics_in(capsys.readouterr().out)
+    assert line.members["tool"] == "count_words"
+    assert line.values == {metrics.TASKS_CREATED: [1], metrics.INPUT_WAIT: [59.2]}
+
+
+@pytest.mark.parametrize("trace", [None, "Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1"])
+def test_an_event_carries_the_trace_that_its_task_has_kept(
+    publish: Handler, rows: TaskTable, aws: Calls, trace: str | None
+) -> None:
+    """EventBridge hands it to the rules' targets. A task that has kept none changes nothing."""
+    push, sent = Push(), []
+    rows.create(a_task(client_context={"xray": trace} if trace else {}))
+
+    def put_events(Entries: list[dict[str, Any]]) -> dict[str, Any]:
+        sent.extend(Entries)
+        return {"FailedEntryCount": 0, "Entries": [{"EventId": "1"} for _ in Entries]}
+
+    aws.instead["put_events"] = put_events
+    publish({"Records": push.records()})
+    (entry,) = sent
+    assert entry.get("TraceHeader") == trace
+    assert "xray" not in entry["Detail"]

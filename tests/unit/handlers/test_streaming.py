@@ -127,5 +127,7 @@ def test_a_line_of_the_functions_log_is_of_its_own_invocation(
     answered = [line for line in lines if line["message"] == "request answered"]
     assert [line["function_request_id"] for line in answered] == ["first", "second"]
     assert [line.get("tool") for line in answered] == ["echo", None]
+    assert [line["method"] for line in answered] == ["tools/call", "subscriptions/listen"]
+    assert all(isinstance(line["duration_ms"], int) for line in answered), "a metric reads it"
     (listened,) = [line for line in lines if line["message"] == "subscription ended"]
     assert (listened["function_request_id"], listened["tasks"]) == ("second", 1)

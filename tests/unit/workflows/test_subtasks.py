@@ -36,6 +36,8 @@ from tests.unit.support.example_task import HOUR, ID, NOW, a_task
 from tests.unit.support.family import OPERATION, with_subtasks
 from tests.unit.support.reconciling import MACHINE, World
 
+TRACE: Final = "Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1"
+CONTEXT: Final = {"session": "s", "other": "x", "xray": TRACE}
 INPUT: Final = {
     "schema": 2,
     "arguments": {},
@@ -58,7 +60,7 @@ class Family:
         assert ends.journal_table is not None
         outcomes = SubtaskOutcomes(ends.journal_table, ends.payloads, ends.executions)
         self.subtasks = Subtasks(ends, outcomes, lambda entry: MACHINE)
-        self.world.started(input=json.dumps(INPUT), client_context={"session": "s", "other": "x"})
+        self.world.started(input=json.dumps(INPUT), client_context=CONTEXT)
 
     @property
     def journal(self) -> JournalTable:
@@ -148,7 +150,7 @@ def test_subtasks_are_tasks_that_wait_for_their_turn(family: Family) -> None:
     }
     assert second.parent is not None
     assert (second.parent.root_tool, second.parent.depth) == ("count", 1)
-    assert second.client_context == {"session": "s"}
+    assert second.client_context == {"session": "s", "xray": TRACE}, "it is of the same call"
     assert family.arn(0) not in family.world.states.executions
 
 

@@ -21,6 +21,7 @@ from aws_lambda_powertools import Logger
 
 from ...audit import audit
 from ...aws.errors import error_code, is_transient, outcome_unknown
+from ...aws.xray import trace_to_keep
 from ...limits import Limits
 from ...payloads.s3_store import PayloadStore
 from ...protocol.errors import (
@@ -61,6 +62,8 @@ class TaskCreation:
     limits: Limits
     state_machine_arn: Callable[[ToolEntry], str]
     cell: str
+    traced: bool = False
+    """Whether a task keeps the X-Ray trace of its call (`mcp_tasks.aws.xray`)."""
 
     def new_task(self, call: Call, entry: ToolEntry, execution_input: Any) -> Task:
         """A task that is not written yet. Raises ProtocolError (-32602) for too large arguments."""
@@ -83,7 +86,7 @@ class TaskCreation:
             scopes=entry.scopes,
             silence_ms=entry.timeout_ms + SILENCE_MARGIN_MS,
             sequential=entry.sequential,
-            client_context=call.client_context,
+            client_context={**call.client_context, **(trace_to_keep() if self.traced else {})},
         )
 
     def create(self, task: Task, entry: ToolEntry) -> None:

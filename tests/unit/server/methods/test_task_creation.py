@@ -16,6 +16,7 @@ from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
 from mcp_tasks.limits import Limits
 from mcp_tasks.server.methods.idempotent_creation import CLAIM_MS
 from mcp_tasks.tasks.reconcile_schedule import FIRST_RECONCILE_MS
+from mcp_tasks.tasks.task import now_ms
 from mcp_tasks.workflows.executions import execution_arn
 from mcp_tasks.workflows.sweep import sweep
 from tests.unit.support.aws import CALLERS, TABLE, real, refusing
@@ -342,3 +343,22 @@ def test_an_error_that_is_not_transient_is_not_called_busy(busy: Busy) -> None:
         answer = busy.stack.post("tasks/get", {"taskId": task_id}, **SIGNED)
     assert (answer.status, answer.code) == (500, INTERNAL)
     assert "Retry-After" not in answer.headers
+
+
+TRACE: Final = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
+
+
+@pytest.mark.parametrize(("tracing", "kept"), [("on", {"xray": TRACE}), ("off", {}), (None, {})])
+def test_a_task_keeps_the_trace_of_its_call_where_calls_are_traced(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, tracing: str | None, kept: dict[str, str]
+) -> None:
+    """`publish` puts it into the task's events. Without tracing, a client's own header for it is
+    none of ours."""
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", TRACE)
+    if tracing is not None:
+        stack.environment["TRACING"] = tracing
+    stack.serve()
+    task_id = stack.call("count", {"upto": 3}, **SIGNED).result["taskId"]
+    row = stack.deployment.task_table.get(task_id, now_ms())
+    assert row.client_context == kept
+    assert "xray" not in (row.input or "")
