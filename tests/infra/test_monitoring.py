@@ -99,13 +99,14 @@ def test_an_alarm_rings_for_no_data_only_when_data_is_certain(on_aws: Assembly) 
 
 
 def test_the_page_on_operations_has_a_line_for_every_alarm(
-    with_own_key: Assembly, rollout: Assembly
+    with_own_key: Assembly, assemblies: dict[str, Assembly]
 ) -> None:
     """What happened, what one would notice, where to look and what to do; and no line too many."""
     rows = re.findall(r"^\| `(\w+/[\w/]+)` \| (.+) \|$", OPERATIONS, re.MULTILINE)
     names = [name for name, _ in rows]
     assert len(names) == len(set(names))
-    assert set(names) == {*with_own_key.resources(ALARM), *rollout.resources(ALARM)}
+    alarms = {*with_own_key.resources(ALARM), *assemblies["rollout"].resources(ALARM)}
+    assert set(names) == alarms
     for name, row in rows:
         cells = [cell.strip() for cell in row.split(" | ")]
         assert len(cells) == 4, name
