@@ -58,9 +58,8 @@ class McpTasksStack(Stack):
         SweepFunction(self, "Sweep", code, stores, workflows, task_events)
         PublishFunction(self, "Publish", code, tables.tasks, task_events, watching.tool_metrics)
         deliver = DeliverFunction(self, "Deliver", code, tables.mailboxes, task_events)
-        oauth = settings.oauth
         authorizer = None
-        if oauth:
+        if oauth := settings.oauth:
             authorizer = Authorizer(self, "Authorizer", code, oauth, settings.rollout)
         apis = ApiProps(code, tables, payloads, settings, task_events, authorizer)
         api = McpApi(self, "Api", apis, workflows, catalogue)

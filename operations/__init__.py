@@ -1,4 +1,4 @@
-"""The operator's commands. They share names and formats with `mcp_tasks`, the functions' library."""
+"""The operator's commands. They share names and formats with `mcp_tasks`, the functions' code."""
 
 import sys
 from pathlib import Path
