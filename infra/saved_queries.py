@@ -34,9 +34,10 @@ QUERIES: Final = (
         "crashes by tool and place",
         "functions",
         """\
-fields coalesce(tool, service) as crashed, coalesce(exception, error) as kind
-| filter level = "ERROR" and message like /crashed/
-| stats count(*) as crashes, latest(@timestamp) as last by crashed, kind, file, line
+fields coalesce(tool, prompt, resource, service) as crashed
+| filter ispresent(exception)
+| stats count(*) as crashes, latest(@timestamp) as last, latest(reference) as reference
+    by crashed, exception, code, place, raised_in
 | sort crashes desc""",
     ),
     SavedQuery(
