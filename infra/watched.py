@@ -74,8 +74,12 @@ class Watched:
                 return {name: _tool(name) for name in self.state_machines}
 
     def logs_of(self, *parts: str) -> list[str]:
-        """The names of the log groups of some functions of the stack; of all, without any."""
-        names = [name for name in self.functions if not parts or name in parts]
+        """The names of the log groups of some functions of the stack; of all, without any.
+
+        Workers come last: with more than forty tools, a query reads the first ones' only.
+        """
+        ordered = sorted(self.functions, key=lambda name: name.startswith(TOOLS))
+        names = [name for name in ordered if not parts or name in parts]
         groups = [self.log_groups[name].log_group_name for name in names]
         return groups[:MAX_GROUPS_OF_A_QUERY]
 
