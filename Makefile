@@ -21,7 +21,7 @@ CONTEXT = $(call context,$(OPTIONS) $(UP_OPTIONS) $(AWS_OPTIONS))
 # The stack that a command is about, where it is not the one of server.toml.
 STACK = $(if $(stack),--stack '$(stack)',$(if $(stage),--stack "$$($(IN_ENV) python -m infra.stages '$(stage)')"))
 
-.PHONY: help demo up down connect check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap diff preflight deploy verify tasks logs replay replay-task replay-check destroy add lock clean python
+.PHONY: help demo up down connect check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap diff preflight deploy verify tasks logs dashboard replay replay-task replay-check destroy add lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -128,6 +128,10 @@ tasks: python ## The tasks that have not ended, or one: [TASK=id] [tool=NAME] [s
 logs: python ## What the functions logged: [TASK=id] [since=15m] [follow=1] [stack=] [profile=local]
 	@$(LOCAL) prepare
 	@$(IN_ENV) python -m operations.read_logs $(if $(TASK),--task '$(TASK)') $(if $(since),--since '$(since)') $(if $(follow),--follow) $(STACK) $(if $(profile),--profile $(profile))
+
+dashboard: python ## The dashboard's figures as a page in the browser, of the stack of `make up` [profile=aws] [stack=] [minutes=60] [port=]
+	@$(LOCAL) prepare
+	@$(IN_ENV) python -m operations.dashboard $(STACK) $(if $(profile),--profile $(profile)) $(call arguments,minutes port)
 
 replay-task: python ## Run a tool here against a task's journal: TASK=id [save=file] [stack=] [profile=local], or file=
 	@$(LOCAL) prepare

@@ -7,6 +7,7 @@ from typing import Any
 
 from local.deployment import LocalStack
 from mcp_tasks.tasks.task import now_ms
+from operations.dashboard.__main__ import render
 from operations.deployed_stack import DeployedStack
 from operations.live_tasks import live, one, table
 from operations.read_logs import Line, read
@@ -49,3 +50,12 @@ def test_the_lines_of_a_task_are_found_in_all_logs(
     assert lines == sorted(lines)
     created = [shown for line in lines if "action=create" in (shown := line.shown() or "")]
     assert len(created) == 1
+
+
+def test_the_dashboard_shows_what_runs(client: Client, stack: LocalStack, aws: Any) -> None:
+    task_id = client.start("gather", pages=1)
+    client.until_status(task_id, "input_required")
+    text = render(DeployedStack(stack.name, aws), local=True, minutes=60)
+    assert f"<td>{task_id}</td>" in text
+    assert "Api requests" in text
+    client.cancel(task_id)
