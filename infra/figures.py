@@ -35,6 +35,20 @@ class Each(StrEnum):
     TOOL = "tool"
 
 
+ANSWERED_AT_ONCE: Final = (
+    "initialize",
+    "ping",
+    "server/discover",
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "tasks/get",
+    "tasks/list",
+    "tasks/update",
+)
+"""Methods that wait for no tool, no change and no author's code."""
+
+
 @dataclass(frozen=True, slots=True)
 class Series:
     """One metric, of the stack as a whole or of each resource of a kind."""

@@ -18,7 +18,7 @@ from constructs import Construct
 from mcp_tasks import metrics
 
 from .alarm_rule import FIVE_MINUTES, MINUTE, Metrics, Rule, total
-from .figures import THROTTLED_WORKFLOWS
+from .figures import ANSWERED_AT_ONCE, THROTTLED_WORKFLOWS
 from .watched import AUTHORIZER, Watched
 
 FEW: Final = 5
@@ -33,18 +33,6 @@ one is a crash, a timeout, or a client that cannot answer what its tool asks."""
 MAX_ANSWER_MS: Final = 2_000
 MAX_CONCURRENCY_PERCENT: Final = 80
 ABOVE: Final = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
-ANSWERED_AT_ONCE: Final = (
-    "initialize",
-    "ping",
-    "server/discover",
-    "tools/list",
-    "prompts/list",
-    "resources/list",
-    "tasks/get",
-    "tasks/list",
-    "tasks/update",
-)
-"""Methods that wait for no tool, no change and no author's code."""
 IS_ANSWERED_AT_ONCE: Final = (
     '{ $.message = "request answered" && ('
     + " || ".join(f'$.method = "{method}"' for method in ANSWERED_AT_ONCE)

@@ -8,9 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from infra.figures import COST, HEALTH
+from infra.figures import ANSWERED_AT_ONCE, COST, HEALTH
 from infra.monitoring_settings import MonitoringSettings
-from infra.product_alarms import ANSWERED_AT_ONCE
 from infra.saved_queries import QUERIES
 from infra.settings import Settings
 from mcp_tasks import metrics
