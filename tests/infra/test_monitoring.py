@@ -263,11 +263,9 @@ def test_tables_are_watched_as_they_are(on_aws: Assembly) -> None:
         assert set(re.findall(r"'<([^>]*)>'", expression)) == tables
 
 
-def test_the_answer_time_is_read_off_the_lines_of_methods_that_the_server_has(
-    on_aws: Assembly,
-) -> None:
-    """And of none that waits. The line's members are those that `api` logs
-    (tests/unit/handlers/test_streaming.py)."""
+def test_the_answer_time_is_read_off_the_lines_of_requests(on_aws: Assembly) -> None:
+    """The line's members are those that `api` logs (tests/unit/handlers/test_streaming.py), and the
+    methods are the server's (tests/unit/server/revisions/test_revisions.py)."""
     ((_, metric_filter),) = on_aws.resources("AWS::Logs::MetricFilter").items()
     assert metric_filter["LogGroupName"] == "<Api/Logs>"
     pattern = metric_filter["FilterPattern"]

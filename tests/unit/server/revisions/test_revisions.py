@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from infra.figures import ANSWERED_AT_ONCE
 from mcp_tasks.protocol.headers import Headers
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.server.caller import Caller
@@ -698,3 +699,16 @@ def test_a_result_that_cannot_be_sent_is_an_error(
     answer = server.post("tools/list")
     assert (answer.status, answer.code) == (500, -32603)
     assert "too large" in answer.error["message"]
+
+
+def test_the_methods_of_which_an_alarm_watches_the_time_are_methods(server: Stack) -> None:
+    """And none of those that wait for a tool, for a change or for an author's code. `tasks/list` is
+    there where callers are known."""
+    server.environment["AUTH"] = "iam"
+    server.serve()
+    revisions = server.server._revisions
+    tables = [each.method_table for each in (revisions.modern, *revisions._handshake.values())]
+    methods = {method for table in tables for method in table}
+    assert set(ANSWERED_AT_ONCE) <= methods
+    waiting = {"tools/call", "tasks/result", "resources/read", "prompts/get", "completion/complete"}
+    assert waiting | {"subscriptions/listen"} <= methods - set(ANSWERED_AT_ONCE)
