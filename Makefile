@@ -14,14 +14,14 @@ IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$(CURD
 # arguments of its own, and those of AWS alone. docs/configuration.md describes them.
 OPTIONS = stack cell companion_tools auth issuer audience scopes token_typ principal quota_per origins hosts max_tasks max_creations max_polls max_subscriptions max_new_subscriptions max_calls max_workers max_body max_arguments max_depth max_values max_ttl_days rate burst
 UP_OPTIONS = tools streaming
-AWS_OPTIONS = stage url domain priority access_log encryption earlier_keys reserved rollout provisioned snapstart alarms budget dashboard tool_metrics tracing execution_log
+AWS_OPTIONS = stage url domain priority access_log data encryption earlier_keys reserved rollout provisioned snapstart alarms budget dashboard tool_metrics tracing execution_log
 context = $(foreach key,$(1),$(if $($(key)),-c '$(key)=$($(key))'))
 arguments = $(foreach key,$(1),$(if $($(key)),--$(key) '$($(key))'))
 CONTEXT = $(call context,$(OPTIONS) $(UP_OPTIONS) $(AWS_OPTIONS))
 # The stack that a command is about, where it is not the one of server.toml.
 STACK = $(if $(stack),--stack '$(stack)',$(if $(stage),--stack "$$($(IN_ENV) python -m infra.stages '$(stage)')"))
 
-.PHONY: help demo up down connect check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap diff preflight deploy verify tasks logs dashboard replay replay-task replay-check destroy add lock clean python
+.PHONY: help demo up down connect check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap diff preflight deploy verify tasks logs dashboard replay replay-task replay-check restore destroy add lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -140,6 +140,10 @@ replay-task: python ## Run a tool here against a task's journal: TASK=id [save=f
 replay-check: python ## Which live tasks this code would break, once deployed [stack=] [profile=local]
 	@$(LOCAL) prepare
 	@$(IN_ENV) python -m operations.replay_tasks $(STACK) $(if $(profile),--profile $(profile))
+
+restore: python ## Copy the rows of a restored table back: table=Tasks|Callers|Journal source=NAME [rows=all] [stack=] [profile=local]
+	@$(LOCAL) prepare
+	@$(IN_ENV) python -m operations.restore_rows --table '$(or $(table),$(error table=Tasks|Callers|Journal))' --source '$(or $(source),$(error source=NAME, of the restored table))' $(call arguments,rows profile) $(STACK)
 
 replay: python ## Hand on again what is in the dead-letter queues [stack=] [profile=local: of `make up`]
 	@$(LOCAL) prepare

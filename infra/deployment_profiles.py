@@ -36,6 +36,8 @@ class Profile:
     """How many instances of each function may run."""
     monitored: bool
     """Whether there are alarms that compute, a dashboard, saved queries and a budget."""
+    data: str
+    """`retain` or `destroy`, unless `-c data=` says otherwise."""
     checked: bool
     """Whether `cdk synth` runs cdk-nag, and refuses state machines of another account."""
 
@@ -51,6 +53,7 @@ AWS: Final = Profile(
     allowed_hosts=(),
     reserved_concurrency=None,
     monitored=True,
+    data="retain",
     checked=True,
 )
 
@@ -71,6 +74,8 @@ LOCAL: Final = Profile(
     reserved_concurrency=10,
     # The emulator's CloudFormation knows no metric math, no saved queries and no budgets.
     monitored=False,
+    # It ends with the emulator.
+    data="destroy",
     # The constructs are the same, and cdk-nag has checked them in the AWS profile.
     checked=False,
 )

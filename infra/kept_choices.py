@@ -23,6 +23,7 @@ def kept_choices(settings: Settings) -> dict[str, str]:
     return {
         "auth": settings.auth,
         "cell": settings.cell,
+        "data": settings.data,
         "domain": settings.domain or "",
         "earlier_keys": " ".join(settings.earlier_keys),
         "encryption": settings.encryption,

@@ -1,4 +1,7 @@
-"""Log groups: encrypted as all data, kept for a month, and removed with the stack."""
+"""Log groups: encrypted as all data, and kept for a month.
+
+They are removed with the stack, unless `protect_data` keeps them.
+"""
 
 from __future__ import annotations
 

@@ -42,6 +42,17 @@ OPERATIONS: Final = (
         pattern=f"aws|customer|{KEY_ARN}",
     ),
     Option(
+        "data",
+        "Whether tables, logs and stack are protected from deletion, and tables and logs outlive "
+        "the stack ([data](data.md#what-outlives-a-stack)). `destroy` is for stacks that are "
+        "thrown away, and what `make up` does.",
+        "retain or destroy",
+        "data=destroy",
+        "retain",
+        emulator=False,
+        pattern="retain|destroy",
+    ),
+    Option(
         "earlier_keys",
         "The KMS keys that encrypted the stack's data before `encryption` was changed: what was "
         "written with them can still be read ([data](data.md#change-the-key)).",

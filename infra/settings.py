@@ -63,6 +63,8 @@ class Settings:
     """Whom alarms notify, what a month may cost, and what else tells how the stack is."""
     encryption: str
     """`aws`, `customer`, or the ARN of a KMS key."""
+    data: str
+    """`retain` or `destroy`."""
     earlier_keys: tuple[str, ...]
     """The ARNs of the KMS keys that encrypted the data before."""
     reserved: bool
@@ -125,6 +127,7 @@ class Settings:
             access_log=context.text("access_log") == "on",
             monitoring=MonitoringSettings.from_context(context),
             encryption=context.text("encryption"),
+            data=context.text("data") if context.given("data") else profile.data,
             earlier_keys=tuple(context.text("earlier_keys").split()),
             reserved=context.text("reserved") == "on",
             rollout=Rollout.from_context(context, streams=streaming and not domain),

@@ -25,6 +25,7 @@ from .monitoring import Monitoring
 from .payloads_bucket import PayloadsBucket
 from .publish import PublishFunction
 from .rest_api import Gateway
+from .retained_data import protect_data
 from .routing import Routing
 from .settings import Settings
 from .subscriptions_api import SubscriptionsApi
@@ -73,6 +74,7 @@ class McpTasksStack(Stack):
         CfnOutput(self, "JournalTable", value=tables.journal.name)
         CfnOutput(self, "PayloadsBucket", value=payloads.name, description="Outlives the stack")
         CfnOutput(self, "EventBus", value=task_events.name, description="Gets every change")
+        protect_data(self, retain=settings.data == "retain")
         self._warn_of_open_server(settings)
         # W3005: the CDK lets a function depend on its role, which the function refers to as well.
         self.add_metadata("cfn-lint", {"config": {"ignore_checks": ["W3005"]}})

@@ -27,7 +27,10 @@ STRING, NUMBER = dynamodb.AttributeType.STRING, dynamodb.AttributeType.NUMBER
 
 
 class Table(Construct):
-    """A table: billed on demand, encrypted, with expiry of items, removed with the stack."""
+    """A table: billed on demand, encrypted, with expiry of items.
+
+    It is removed with the stack, unless `protect_data` keeps it.
+    """
 
     def __init__(
         self, scope: Construct, construct_id: str, encryption: Encryption, **options: Any

@@ -21,12 +21,23 @@ from botocore.exceptions import BotoCoreError, ClientError
 from local.console import say
 from local.environment import ROOT
 
-from . import kept_choices, quotas, reserved_concurrency, shared_concurrency
+from . import (
+    failed_creation,
+    interrupted_executions,
+    kept_choices,
+    quotas,
+    replaced_resources,
+    reserved_concurrency,
+    shared_concurrency,
+)
 from .check import Check
 from .deployment import Deployment, account
 
 CHECKS: Final = (
+    failed_creation.CHECK,
     kept_choices.CHECK,
+    replaced_resources.CHECK,
+    interrupted_executions.CHECK,
     reserved_concurrency.CHECK,
     shared_concurrency.CHECK,
     quotas.CHECK,

@@ -23,6 +23,10 @@ def _always(deployed: str, wanted: str) -> bool:
     return True
 
 
+def _unprotected(deployed: str, wanted: str) -> bool:
+    return (deployed, wanted) == ("retain", "destroy")
+
+
 def _lowered(deployed: str, wanted: str) -> bool:
     return int(wanted) < int(deployed)
 
@@ -44,6 +48,7 @@ class Kept:
 KEPT: Final = {
     "auth": Kept("tasks belong to nobody who can call any more, and clients must log in otherwise"),
     "cell": Kept("the server does not find the tasks that exist any more"),
+    "data": Kept("tables and logs lose their protection, and go with the stack", _unprotected),
     "domain": Kept("clients find the server at another address"),
     "earlier_keys": Kept("what was written with such a key cannot be read", _something_missing),
     "encryption": Kept("data is encrypted with another key from now on"),

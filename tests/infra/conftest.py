@@ -66,6 +66,7 @@ JOBS: dict[str, dict[str, str]] = {
         "tool_metrics": "on",
         "encryption": "customer",
     },
+    "thrown away": {**IAM, "data": "destroy"},
     "earlier key": {**IAM, "earlier_keys": EARLIER_KEY},
     "given key": {**IAM, "encryption": GIVEN_KEY, "reserved": "off", "alarms": TOPIC},
     "traced": {**OAUTH, **ONE_ADDRESS, **TRACED, "encryption": "customer", "alarms": "off"},
@@ -187,6 +188,12 @@ def with_given_key(assemblies: dict[str, Assembly]) -> Assembly:
 def many_wrapped(assemblies: dict[str, Assembly]) -> Assembly:
     """A tools folder that wraps 36 state machines, two of which have a KMS key."""
     return _good(assemblies["wrapped"])
+
+
+@pytest.fixture(scope="session")
+def thrown_away(assemblies: dict[str, Assembly]) -> Assembly:
+    """`-c auth=iam -c data=destroy`."""
+    return _good(assemblies["thrown away"])
 
 
 @pytest.fixture(scope="session")

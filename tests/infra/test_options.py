@@ -58,6 +58,7 @@ def test_a_deployment_that_only_says_who_may_call_goes_to_aws() -> None:
         access_log=False,
         monitoring=MonitoringSettings(),
         encryption="aws",
+        data="retain",
         earlier_keys=(),
         reserved=True,
         rollout=Rollout(),
@@ -66,7 +67,7 @@ def test_a_deployment_that_only_says_who_may_call_goes_to_aws() -> None:
 
 def test_a_local_deployment_is_open_to_this_machine() -> None:
     settings = Settings.from_context({"profile": "local"}.get, ROOT)
-    assert (settings.profile, settings.auth) == (LOCAL, "none")
+    assert (settings.profile, settings.auth, settings.data) == (LOCAL, "none", "destroy")
     assert settings.allowed_origins == ("http://localhost:*", "http://127.0.0.1:*")
     assert settings.allowed_hosts == (
         "localhost:*",

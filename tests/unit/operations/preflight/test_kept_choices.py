@@ -7,18 +7,19 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import pytest
-from botocore.exceptions import ClientError
 
 from infra.kept_choices import CHOICES
 from operations.preflight.__main__ import CHANGES, changes_of
 from operations.preflight.check import Finding
 from operations.preflight.deployment import Clients, Deployment
 from operations.preflight.kept_choices import CHECK, KEPT
+from tests.unit.operations.preflight.conftest import Account
 
 REGION: Final = "eu-west-1"
 TODAY: Final = {
     "auth": "oauth",
     "cell": "c1",
+    "data": "retain",
     "domain": "",
     "earlier_keys": "",
     "encryption": "aws",
@@ -44,36 +45,11 @@ def template(**choices: str) -> dict[str, Any]:
     }
 
 
-class CloudFormation:
-    """An account with one stack, or without."""
-
-    def __init__(self) -> None:
-        self.body: Mapping[str, Any] | None = None
-
-    def get_template(self, **given: Any) -> dict[str, Any]:
-        """The stack's template (CloudFormation API reference, "GetTemplate")."""
-        assert given == {"StackName": "notes"}
-        if self.body is None:
-            raise ClientError({"Error": {"Code": "ValidationError"}}, "GetTemplate")
-        return {"TemplateBody": self.body}
-
-    def describe_stack_resource(self, **given: Any) -> dict[str, Any]:
-        """The stack's own key, whose physical id is the key's id."""
-        assert given == {"StackName": "notes", "LogicalResourceId": "EncryptionKey"}
-        stack = "arn:aws-cn:cloudformation:cn-north-1:111122223333:stack/notes/guid"
-        return {"StackResourceDetail": {"PhysicalResourceId": "1234", "StackId": stack}}
-
-
 @pytest.fixture
-def cloudformation() -> CloudFormation:
-    """An account without stacks."""
-    return CloudFormation()
-
-
-@pytest.fixture
-def clients(cloudformation: CloudFormation) -> Clients:
-    """Clients of the account, which are asked for nothing else."""
-    return {"cloudformation": cloudformation}.__getitem__
+def clients(account: Account) -> Clients:
+    """Clients of an account without stacks; the key of a stack has an id."""
+    account.physical_ids = {"EncryptionKey": "1234"}
+    return account.client
 
 
 def deployed(clients: Clients, body: Mapping[str, Any]) -> None:
@@ -110,6 +86,7 @@ def test_the_same_choices_again_are_deployed(clients: Clients) -> None:
         ({"domain": "mcp.example.com"}, {}),
         ({"earlier_keys": f"{KEY} {OTHER}"}, {"earlier_keys": KEY}),
         ({"max_ttl_days": "90"}, {}),
+        ({}, {"data": "destroy"}),
     ],
 )
 def test_a_change_is_refused_until_it_is_told(
@@ -137,6 +114,7 @@ def test_a_change_is_refused_until_it_is_told(
     ("before", "now"),
     [
         ({"max_ttl_days": "30"}, {"max_ttl_days": "90"}),
+        ({"data": "destroy"}, {}),
         ({"earlier_keys": KEY}, {"earlier_keys": f"{OTHER} {KEY}"}),
     ],
 )

@@ -1,0 +1,103 @@
+"""The walk of docs/restore.md on the emulator: rows are lost, restored and copied back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from local.deployment import LocalStack
+from operations.restore_rows import ALL, MISSING, restore
+from tests.integration.support.aws import executions
+from tests.integration.support.client import Client, accept
+
+COPY = "restored-tasks"
+EXECUTION_SECONDS = 30
+
+
+class Tables:
+    """The tasks table, and what is restored of it."""
+
+    def __init__(self, client: Any, name: str) -> None:
+        self.client, self.name = client, name
+
+    def restore(self) -> None:
+        """Restore the table into another one, as DynamoDB does."""
+        self.client.restore_table_to_point_in_time(
+            SourceTableName=self.name, TargetTableName=COPY, UseLatestRestorableTime=True
+        )
+        self.client.get_waiter("table_exists").wait(TableName=COPY)
+
+    def row(self, task_id: str) -> dict[str, Any] | None:
+        """A task's row."""
+        key = {"taskId": {"S": task_id}}
+        found = self.client.get_item(TableName=self.name, Key=key, ConsistentRead=True)
+        row: dict[str, Any] | None = found.get("Item")
+        return row
+
+    def lose(self, task_id: str) -> None:
+        """Delete a row, as an accident would."""
+        self.client.delete_item(TableName=self.name, Key={"taskId": {"S": task_id}})
+
+
+@pytest.fixture
+def tables(stack: LocalStack, aws: Any) -> Iterator[Tables]:
+    """The tables; the restored one is deleted in the end."""
+    client = aws("dynamodb")
+    yield Tables(client, stack.outputs["TasksTable"])
+    client.delete_table(TableName=COPY)
+
+
+def _await_execution(stack: LocalStack, stepfunctions: Any, task_id: str) -> None:
+    deadline = time.monotonic() + EXECUTION_SECONDS
+    while True:
+        (found,) = (e for e in executions(stack, stepfunctions, "linger") if e["name"] == task_id)
+        if found["status"] == "SUCCEEDED":
+            return
+        assert time.monotonic() < deadline, found
+        time.sleep(0.1)
+
+
+def test_tasks_whose_rows_were_lost_are_there_again_and_end(
+    client: Client, stack: LocalStack, aws: Any, tables: Tables
+) -> None:
+    """One had ended, one waits for its client, and one ends while its row is gone: the row says
+    `working` when it is back, and the execution says how the task ended."""
+    ended, asked = client.start("fill", size=10), client.start("ask_choice")
+    result = client.end(ended)
+    keys = client.until_asked(asked, "answer")
+    running = client.start("linger", seconds=4)
+    assert client.get(running)["status"] == "working"
+    tables.restore()
+    rows = {task_id: tables.row(task_id) for task_id in (ended, asked)}
+    for task_id in (ended, asked, running):
+        tables.lose(task_id)
+        assert client.request("tasks/get", {"taskId": task_id}).error["code"] == -32602
+    _await_execution(stack, aws("stepfunctions"), running)
+
+    copied = restore(tables.client, COPY, tables.name, MISSING, time.time())
+    assert copied.written >= 3
+    assert {task_id: tables.row(task_id) for task_id in rows} == rows
+    assert client.get(ended) == result
+    client.update(asked, {keys["answer"]: accept(name="Ada", colour="blue", count=3)})
+    assert client.end(asked)["status"] == "completed"
+    assert client.end(running)["status"] == "completed"
+
+
+def test_a_damaged_row_is_replaced_when_told(client: Client, tables: Tables) -> None:
+    task_id = client.start("fill", size=10)
+    result = client.end(task_id)
+    tables.restore()
+    tables.client.update_item(
+        TableName=tables.name,
+        Key={"taskId": {"S": task_id}},
+        UpdateExpression="SET #s = :s",
+        ExpressionAttributeNames={"#s": "status"},
+        ExpressionAttributeValues={":s": {"S": "cancelled"}},
+    )
+    assert restore(tables.client, COPY, tables.name, MISSING, time.time()).present >= 1
+    assert client.get(task_id)["status"] == "cancelled"
+    restore(tables.client, COPY, tables.name, ALL, time.time())
+    assert client.get(task_id) == result
