@@ -76,6 +76,10 @@ class McpTasksStack(Stack):
         CfnOutput(self, "EventBus", value=task_events.name, description="Gets every change")
         protect_data(self, retain=settings.data == "retain")
         self._warn_of_open_server(settings)
+        self._describe(settings)
+
+    def _describe(self, settings: Settings) -> None:
+        """Add the template's metadata: what was chosen, and what cfn-lint need not look at."""
         # W3005: the CDK lets a function depend on its role, which the function refers to as well.
         self.add_metadata("cfn-lint", {"config": {"ignore_checks": ["W3005"]}})
         self.add_metadata(CHOICES, kept_choices(settings))
