@@ -56,6 +56,17 @@ def test_every_table_that_can_be_recovered_is_kept_and_no_other(on_aws: Assembly
     assert others == {("Delete", "Delete", None)}
 
 
+def _kept_types(assembly: Assembly) -> set[str]:
+    resources = assembly.template["Resources"].values()
+    return {r["Type"] for r in resources if "Retain" in r.get("DeletionPolicy", "")}
+
+
+def test_nothing_else_outlives_its_stack(on_aws: Assembly, with_own_key: Assembly) -> None:
+    """What is left over and holds nothing costs something every month."""
+    assert _kept_types(on_aws) == {"AWS::S3::Bucket", TABLES, LOGS}
+    assert _kept_types(with_own_key) == {"AWS::S3::Bucket", "AWS::KMS::Key", TABLES, LOGS}
+
+
 def test_a_stack_to_throw_away_leaves_only_its_bucket(
     thrown_away: Assembly, on_this_machine: Assembly
 ) -> None:
@@ -66,9 +77,4 @@ def test_a_stack_to_throw_away_leaves_only_its_bucket(
             live_for_minutes = path in ("Mailboxes/Table", "Sessions/Table")
             assert policy == ("Delete", "Delete", None if live_for_minutes else False), path
         assert not _protected(assembly)
-        kept = [
-            resource["Type"]
-            for resource in assembly.template["Resources"].values()
-            if "Retain" in resource.get("DeletionPolicy", "")
-        ]
-        assert kept == ["AWS::S3::Bucket"]
+        assert _kept_types(assembly) == {"AWS::S3::Bucket"}

@@ -167,18 +167,6 @@ def test_the_key_of_request_states_is_made_by_secrets_manager(on_aws: Assembly) 
     assert variables["Variables"]["REQUEST_STATE_KEY_SECRET"] == f"<{path}.Id>", "its ARN"
 
 
-def test_nothing_outlives_its_stack_but_objects_that_expire(on_aws: Assembly) -> None:
-    """A key that is left over encrypts nothing, and costs something every month. S3 removes no
-    bucket that is not empty.
-    """
-    kept = {
-        resource["Type"]
-        for resource in on_aws.template["Resources"].values()
-        if resource.get("DeletionPolicy", "Delete") != "Delete"
-    }
-    assert kept == {"AWS::S3::Bucket"}
-
-
 def test_a_rule_matches_every_end_of_a_task_and_nothing_else(fork: Assembly) -> None:
     rule = fork.resources("AWS::Events::Rule")["Finish/ExecutionEnded"]
     assert rule["State"] == "ENABLED"
