@@ -35,6 +35,12 @@ TIMEOUTS: Final = STATE_TIMEOUTS | {"Sandbox.Timedout"}
 """A state's own limit, a Lambda function's, and a missed heartbeat (Amazon States Language,
 "Error names"; Lambda developer guide, "Sandbox.Timedout")."""
 
+UNKNOWN: Final = "Lambda.Unknown"
+FUNCTION_TIMED_OUT: Final = re.compile(r"Task timed out after [\d.]+ seconds")
+"""What Lambda says of a function that ran over its time. "Unhandled errors in Lambda runtimes were
+historically reported only as Lambda.Unknown. In newer runtimes, timeouts are reported as
+Sandbox.Timedout" (Step Functions developer guide, "Error names")."""
+
 NOT_STARTED: Final = "The task could not be started"
 
 TIMED_OUT: Final = "The tool ran over its time and was stopped"
@@ -82,7 +88,7 @@ def outcome(
     if name == TOOL_ERROR:
         message = message if message is not None else explained or "The tool failed"
         return Completed({"content": [{"type": "text", "text": message}], "isError": True})
-    if name in TIMEOUTS:
+    if name in TIMEOUTS or (name == UNKNOWN and FUNCTION_TIMED_OUT.search(message or "")):
         return Failed(TIMED_OUT)
     if name == NON_DETERMINISM and message:
         return Failed(f"{NON_DETERMINISM}: {message}")

@@ -175,10 +175,16 @@ def test_a_state_that_timed_out_says_so(error: str) -> None:
     ],
     ids=["RequestId", "timestamp"],
 )
-def test_a_function_that_timed_out_says_so(message: str) -> None:
-    """Lambda's payload, in the newer and the older wording."""
+@pytest.mark.parametrize("name", ["Sandbox.Timedout", "Lambda.Unknown"])
+def test_a_function_that_timed_out_says_so(message: str, name: str) -> None:
+    """Lambda's payload, in the newer and the older wording, under the newer and the older name."""
     cause = {"errorType": "Sandbox.Timedout", "errorMessage": message}
-    assert failed("Sandbox.Timedout", cause) == OVER_TIME
+    assert failed(name, cause) == OVER_TIME
+
+
+def test_a_function_whose_end_is_unknown_did_not_run_over_its_time() -> None:
+    cause = {"errorMessage": f"{REQUEST} Process exited before completing request"}
+    assert failed("Lambda.Unknown", cause) == Failed("The tool failed: Lambda.Unknown")
 
 
 @pytest.mark.parametrize(
