@@ -34,10 +34,8 @@ def queue(stack: LocalStack, aws: Any) -> Iterator[str]:
     sqs.delete_queue(QueueUrl=url)
 
 
-def test_every_change_reaches_a_queue(client: Client, aws: Any, queue: str) -> None:
-    """An event's detail is the params of `notifications/tasks`: what `tasks/get` returned then."""
-    task_id = client.start("count_up", to=3)
-    final = client.end(task_id)
+def changes_of(aws: Any, queue: str, task_id: str) -> list[dict[str, Any]]:
+    """The events of a task, up to its end."""
     received: list[dict[str, Any]] = []
     deadline = time.monotonic() + 30
     while not received or received[-1]["detail"]["status"] != "completed":
@@ -50,6 +48,14 @@ def test_every_change_reaches_a_queue(client: Client, aws: Any, queue: str) -> N
             if event["detail"]["taskId"] == task_id:
                 received.append(event)
             aws("sqs").delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
+    return received
+
+
+def test_every_change_reaches_a_queue(client: Client, aws: Any, queue: str) -> None:
+    """An event's detail is the params of `notifications/tasks`: what `tasks/get` returned then."""
+    task_id = client.start("count_up", to=3)
+    final = client.end(task_id)
+    received = changes_of(aws, queue, task_id)
     assert [e["detail"].get("statusMessage") for e in received] == [None, "1", "2", "3", None]
     assert {e["detail-type"] for e in received} == {"notifications/tasks"}
     detail = {k: v for k, v in received[-1]["detail"].items() if k != "_meta"}
@@ -57,3 +63,14 @@ def test_every_change_reaches_a_queue(client: Client, aws: Any, queue: str) -> N
     assert detail == polled
     (resource,) = received[-1]["resources"]
     assert resource.endswith(f":execution:mcp-test-count_up:{task_id}")
+
+
+def test_a_result_that_no_event_can_carry_is_left_out_and_said(
+    client: Client, aws: Any, queue: str
+) -> None:
+    """PutEvents takes integers of 64 bits. The emulator takes all."""
+    task_id = client.start("count_atoms")
+    assert client.end(task_id)["result"]["structuredContent"] == {"atoms": 10**30}
+    detail = changes_of(aws, queue, task_id)[-1]["detail"]
+    assert "result" not in detail
+    assert detail["_meta"]["mcp-tasks/leftOut"] == ["result"]

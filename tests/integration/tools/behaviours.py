@@ -65,6 +65,12 @@ def over_time() -> str:
     return "late"
 
 
+@tool(task="required", poll_every=QUICK)
+def count_atoms() -> dict[str, int]:
+    """Return an integer that an event cannot carry."""
+    return {"atoms": 10**30}
+
+
 @tool(task="required", poll_every=QUICK, max_concurrency=1)
 def one_at_a_time(seconds: float) -> list[float]:
     """Return when the run began and when it ended. No two runs overlap."""
