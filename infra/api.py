@@ -169,6 +169,7 @@ def _allow_executions(function: lambda_.Function, workflows: ToolWorkflows) -> N
     allow_executions(
         function, ["states:DescribeExecution", "states:StopExecution"], workflows.executions
     )
+    workflows.allow_seeing_removal(function)
 
 
 def _within_requests(catalogue: Catalogue) -> list[Tool]:

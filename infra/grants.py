@@ -39,6 +39,12 @@ def allow_executions(
         )
 
 
+def allow_of_all_tools(function: lambda_.Function, actions: Sequence[str], resource: str) -> None:
+    """Allow actions on a resource of every tool, whose ARN ends in a `*` for the tool's name."""
+    allow(function, actions, [resource])
+    acknowledge_wildcard(role_of(function), resource, "It stands for the name of a tool")
+
+
 def allow_declared(role: iam.IRole, name: str, statements: Iterable[Mapping[str, Any]]) -> None:
     """Allow what a tool, a resource or a prompt declares as its permissions.
 

@@ -185,4 +185,5 @@ def _allow_reconciling(
     allow_executions(
         function, ["states:DescribeExecution", "states:StopExecution"], workflows.executions
     )
+    workflows.allow_seeing_removal(function)
     stored.payloads.allow(function, ["s3:GetObject", "s3:PutObject"], "")

@@ -30,7 +30,7 @@ from .encryption import Encryption, allow_decrypting_executions
 from .event_bus import TaskEvents
 from .execution_log import ExecutionLog
 from .function_code import FunctionCode, accept_tracing
-from .grants import allow_declared, role_of
+from .grants import allow_declared, allow_of_all_tools, role_of
 from .payloads_bucket import PayloadsBucket
 from .reserved_concurrency import reserve
 from .secrets import allow_secrets
@@ -134,6 +134,12 @@ class ToolWorkflows(Construct):
         """
         first, *others = self._wrapped.in_rules
         return [[{"prefix": self.arn_prefix}, *first], *others]
+
+    def allow_seeing_removal(self, function: lambda_.Function) -> None:
+        """Allow to see whether the state machine of a removed tool waits for its last executions:
+        whoever reconciles tasks then ends them, polls included."""
+        if self.own:
+            allow_of_all_tools(function, ["states:DescribeStateMachine"], f"{self.arn_prefix}*")
 
     def allow_reading_executions(self, function: lambda_.Function, encryption: Encryption) -> None:
         """Allow to decrypt how executions ended, also of state machines with a key of their own."""

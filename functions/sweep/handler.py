@@ -1,4 +1,7 @@
-"""The sweeper: reconciles every task whose time has come. A schedule calls it every minute."""
+"""The sweeper: reconciles every task whose time has come. A schedule calls it every minute.
+
+`make destroy` and `make drain` call it with `{"remove": ...}`: it ends the tasks that they name.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from mcp_tasks.deployment import Deployment
 from mcp_tasks.metrics import RECONCILE_DELAY
 from mcp_tasks.registry.list_versions import list_versions
 from mcp_tasks.tasks.task import now_ms
+from mcp_tasks.workflows.removal import remove_executions
 from mcp_tasks.workflows.sweep import sweep
 
 if TYPE_CHECKING:
@@ -22,14 +26,30 @@ RESERVED_SECONDS: Final = 80
 """The function's time that is left for the tasks that are being reconciled at the end: each takes
 several calls, and a call that hangs is repeated."""
 
+RESERVED_FOR_TREES_SECONDS: Final = 25
+"""The same where a task is ended after its subtasks, which takes up to 15 seconds
+(`workflows/task_tree.py`)."""
+
 logger = Logger()
 metrics = Metrics()
 deployment = Deployment(os.environ)
 
 
 @logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int] | None:
+    """Reconcile tasks; or end those of what is removed, and return what they came to
+    (`workflows/removal.py`)."""
+    if "remove" not in event:
+        reconcile(event, context)
+        return None
+    seconds = context.get_remaining_time_in_millis() / 1000 - RESERVED_FOR_TREES_SECONDS
+    removed = remove_executions(event["remove"], deployment.task_ends, now_ms, seconds)
+    logger.info("tasks removed", **removed)
+    return removed
+
+
 @metrics.log_metrics
-def handler(event: dict[str, Any], context: LambdaContext) -> None:
+def reconcile(event: dict[str, Any], context: LambdaContext) -> None:
     """Reconcile tasks; log how many, and publish how late the first of them was."""
     seconds = context.get_remaining_time_in_millis() / 1000 - RESERVED_SECONDS
     swept = sweep(deployment.task_table, deployment.reconciler, now_ms, seconds)

@@ -98,6 +98,8 @@ SESSION = {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}
 EXECUTIONS = task_executions(WORKFLOW.replace("tally_columns", "*"))
 """Those of tools that were removed included."""
 
+ALL_TOOLS = state_machine("mcp-tasks-*")
+SEE_REMOVAL = {"states:DescribeStateMachine"}
 ROLES: dict[str, Grants] = {
     "Api/Role": {
         "<Api/Logs.Arn>": WRITE_LOGS,
@@ -112,6 +114,7 @@ ROLES: dict[str, Grants] = {
         state_machine(WORKFLOW): START_AND_ANSWER,
         state_machine(FUNCTION): START_AND_ANSWER,
         EXECUTIONS: ASK_AND_STOP,
+        ALL_TOOLS: SEE_REMOVAL,
         STATE_KEY: {"secretsmanager:GetSecretValue"},
     },
     "Sweep/Role": {
@@ -127,6 +130,7 @@ ROLES: dict[str, Grants] = {
         state_machine(WORKFLOW): START_AND_ANSWER,
         state_machine(FUNCTION): START_AND_ANSWER,
         EXECUTIONS: ASK_AND_STOP,
+        ALL_TOOLS: SEE_REMOVAL,
     },
     "Sweep/ScheduleRole": {
         "<Sweep/Function.Arn>": {"lambda:InvokeFunction"},
@@ -488,6 +492,7 @@ def test_the_api_gets_the_permissions_of_all_that_runs_within_a_request(
         **dict.fromkeys((*machines, LEGACY_ARN), START_AND_ANSWER),
         task_executions("fork-*"): ASK_AND_STOP,
         LEGACY_ARN.replace("stateMachine", "execution") + ":c1-*": ASK_AND_STOP,
+        state_machine("fork-*"): SEE_REMOVAL,
         "arn:aws:s3:::texts/*": {"s3:GetObject"},
         **SECRETS,
         "arn:aws:dynamodb:::table/x": {"dynamodb:GetItem"},

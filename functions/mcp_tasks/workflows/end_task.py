@@ -23,10 +23,14 @@ from .executions import ExecutionEnd, Executions
 from .subtask_outcome import SubtaskOutcomes
 from .successor import goes_on
 from .task_tree import TaskTree
-from .undo_execution import must_be_undone, start_undo
+from .undo_execution import give_up_undo, must_be_undone, start_undo
 
 MAX_ROW_RESULT_BYTES: Final = 300_000
 """A larger result is kept in S3. An item of DynamoDB has at most 400 KB."""
+
+UNKNOWN_TOOL_MS: Final = 3_600_000
+"""How long a task is left alone whose tool this function does not know: during a deployment, the
+function's code may be older than the tool."""
 
 logger = Logger()
 
@@ -78,8 +82,12 @@ class TaskEnds:
             outcomes.tell(task, task.parent, now)
             undo = must_be_undone(task)
             self.task_table.subtasks.parent_told(task.task_id, now, to_be_undone=undo)
-        if must_be_undone(task):
+        if not must_be_undone(task):
+            return
+        if task.tool in self.catalogue.tools:
             start_undo(task, self.task_table, self.executions, now)
+        elif now - task.created_at >= UNKNOWN_TOOL_MS:
+            give_up_undo(task, self.task_table, now)
 
     def _written(self, task: Task, end: ExecutionEnd, now: int, *, step_may_run: bool) -> Task:
         ended = _outcome(task, end, self.catalogue, self.payloads)

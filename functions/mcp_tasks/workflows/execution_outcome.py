@@ -41,9 +41,17 @@ FUNCTION_TIMED_OUT: Final = re.compile(r"Task timed out after [\d.]+ seconds")
 historically reported only as Lambda.Unknown. In newer runtimes, timeouts are reported as
 Sandbox.Timedout" (Step Functions developer guide, "Error names")."""
 
+TOOL_REMOVED: Final = "The server does not have the tool any more"
+
+SERVER_REMOVED: Final = "The server is being removed"
+
 NOT_STARTED: Final = "The task could not be started"
 
 TIMED_OUT: Final = "The tool ran over its time and was stopped"
+
+_STATE_MACHINE_DELETED: Final = re.compile(r"States\.Runtime: State machine .* has been deleted\.")
+"""How an execution ends at its next transition once its state machine is deleted (AWS re:Post
+Knowledge Center, "My Step Functions state machine is stuck in the DELETING status")."""
 
 _WORKER_FAILURE: Final = re.compile(r"\[(?P<name>[A-Za-z_]\w*)\] .*", re.DOTALL)
 
@@ -90,6 +98,8 @@ def outcome(
         return Completed({"content": [{"type": "text", "text": message}], "isError": True})
     if name in TIMEOUTS or (name == UNKNOWN and FUNCTION_TIMED_OUT.search(message or "")):
         return Failed(TIMED_OUT)
+    if _STATE_MACHINE_DELETED.fullmatch(f"{end.error}: {end.cause}"):
+        return Failed(TOOL_REMOVED)
     if name == NON_DETERMINISM and message:
         return Failed(f"{NON_DETERMINISM}: {message}")
     if message is not None and message.startswith(NOT_UNDONE):

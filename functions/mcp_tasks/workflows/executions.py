@@ -126,6 +126,20 @@ class Executions:
             # an error for it has nothing left to stop.
             logger.warning("StopExecution was refused; the execution has ended", execution=name)
 
+    def is_deleting(self, state_machine_arn: str) -> bool:
+        """Whether a state machine is being deleted, or is gone.
+
+        It is deleted when all its executions have ended, and starts none meanwhile (API reference,
+        "DeleteStateMachine").
+        """
+        try:
+            described = self._client.describe_state_machine(
+                stateMachineArn=state_machine_arn, includedData="METADATA_ONLY"
+            )
+        except self._client.exceptions.StateMachineDoesNotExist:
+            return True
+        return described["status"] == "DELETING"
+
     def describe(self, state_machine_arn: str, name: str) -> ExecutionEnd | None:
         """Read the status of an execution, with its input and output; None when there is none.
 

@@ -24,21 +24,16 @@ from ..tasks.reconcile_schedule import EXPIRED_MS
 from ..tasks.state import Status
 from ..tasks.task import Task
 from .ask import deliver_answers
-from .end_task import TaskEnds, fail_task, is_function
+from .end_task import UNKNOWN_TOOL_MS, TaskEnds, fail_task, is_function
 from .execution_names import execution_name, undo_name
-from .execution_outcome import NOT_STARTED, Failed
+from .execution_outcome import NOT_STARTED, TOOL_REMOVED, Failed
 from .executions import MAX_START_AGE_MS, ExecutionEnd, StartFailed
 from .successor import goes_on, start_after, start_successor
-from .undo_execution import finish_undo, must_be_undone, start_undo
-
-UNKNOWN_TOOL_MS: Final = 3_600_000
-"""How long a task is left alone whose tool this function does not know: during a deployment, the
-function's code may be older than the tool."""
+from .undo_execution import finish_undo, give_up_undo, must_be_undone, start_undo
 
 EXPIRED: Final = "The task's time to live passed before it ended"
 EXECUTION_NOT_FOUND: Final = "The tool's execution is not there any more"
 ID_USED_BEFORE: Final = "An earlier task had the same id; call again with a new one"
-TOOL_REMOVED: Final = "The server does not have the tool any more"
 
 logger = Logger()
 
@@ -68,6 +63,8 @@ class Reconciled(StrEnum):
     """The task is cancelled, as was requested; its subtasks had to end before."""
     PARENT_TOLD = "parent told"
     """A parent did not know yet that its subtask had ended."""
+    NOT_UNDONE = "not undone"
+    """What the task did stays: its tool was removed, and with it what could undo it."""
     STOPPED = "stopped"
     """The task had ended, and its execution may have run."""
     FAILED = "failed"
@@ -150,9 +147,11 @@ class Reconciler:
         if task.parent is not None and task.parent.tokens:
             self.ends.follow_up(task, now)
             return Reconciled.PARENT_TOLD
-        if not must_be_undone(task) or not self._tool_known(task):
+        if not must_be_undone(task):
             self.ends.task_table.reconcile_index.remove(task.task_id)
             return Reconciled.STOPPED
+        if not self._tool_known(task):
+            return self._give_up_undo(task, now)
         undoing = self._describe(task, undo_name(task.task_id))
         if undoing is None:
             start_undo(task, self.ends.task_table, self.ends.executions, now)
@@ -161,6 +160,12 @@ class Reconciler:
             return Reconciled.RUNNING
         finish_undo(task, undoing, self.ends.task_table, now)
         return Reconciled.UNDONE
+
+    def _give_up_undo(self, task: Task, now: int) -> Reconciled:
+        if self._may_be_deployed_yet(task, now):
+            return Reconciled.RUNNING
+        give_up_undo(task, self.ends.task_table, now)
+        return Reconciled.NOT_UNDONE
 
     def _expire(self, task: Task, now: int) -> Reconciled:
         """End an expired task, unless this function's clock may be ahead of others."""
@@ -194,11 +199,26 @@ class Reconciler:
 
     def _fail_without_tool(self, task: Task, now: int) -> Reconciled:
         """Fail a task whose tool was removed: no state that needs a function can go on."""
-        if now - task.created_at < UNKNOWN_TOOL_MS:
+        if self._may_be_deployed_yet(task, now):
             return Reconciled.RUNNING
+        # The row first: `finish` would begin to undo what nothing can undo any more.
         done = self._fail(task, TOOL_REMOVED, now)
+        failed = self.ends.task_table.find(task.task_id)
+        if failed is not None and must_be_undone(failed):
+            give_up_undo(failed, self.ends.task_table, now)
         self._stop(task)
         return done
+
+    def _may_be_deployed_yet(self, task: Task, now: int) -> bool:
+        """Whether this function's code may be older than the tool that it does not know."""
+        if now - task.created_at >= UNKNOWN_TOOL_MS:
+            return False
+        try:
+            return not self.ends.executions.is_deleting(task.state_machine_arn)
+        except ClientError as error:
+            if is_transient(error):
+                raise
+            return True  # a state machine of somebody else, or a function without the permission
 
     def _fail(self, task: Task, reason: str, now: int) -> Reconciled:
         fail_task(task, Failed(reason).error, self.ends.tree, now)

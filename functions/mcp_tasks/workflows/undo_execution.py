@@ -36,11 +36,16 @@ def start_undo(task: Task, task_table: TaskTable, executions: Executions, now: i
     first = executions.describe(task.state_machine_arn, task.task_id)
     if first is None or not first.is_of(task.created_at):
         # Step Functions has forgotten it, 90 days after its end.
-        report_not_undone(task.task_id, ())
-        task_table.undone(task, NOT_UNDONE + "all steps", now)
+        give_up_undo(task, task_table, now)
         return
     undo_input = json.dumps({**json.loads(first.input), "undo": True}, sort_keys=True)
     executions.start(task.state_machine_arn, undo_name(task.task_id), undo_input)
+
+
+def give_up_undo(task: Task, task_table: TaskTable, now: int) -> None:
+    """Note that nothing of what a task did is undone, because nothing is left that could do it."""
+    if task_table.undone(task, NOT_UNDONE + "all steps", now):
+        report_not_undone(task.task_id, ())
 
 
 def finish_undo(task: Task, end: ExecutionEnd, task_table: TaskTable, now: int) -> None:

@@ -112,6 +112,11 @@ def test_an_event_about_a_task_that_is_gone_is_no_error(
     assert invoke(function, name) is None
 
 
+def test_the_sweeper_ends_what_it_is_told_to(invoke: Invoke) -> None:
+    """An execution whose task is gone, too. It answers, so that the caller knows that it can."""
+    assert invoke("sweep", "sweep-remove") == {"ended": 1, "undoing": 0, "left": 0}
+
+
 def test_a_sweep_ends_before_its_function_does(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

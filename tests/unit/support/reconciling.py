@@ -98,6 +98,11 @@ class World:
         task = a_task(**changes)
         self.states.run(task.state_machine_arn, ID, task.input or "")
 
+    def to_be_undone(self, **changes: Any) -> None:
+        """A task whose execution runs, and which has done what has to be undone if it fails."""
+        self.started(**changes)
+        self.rows.set_undo(ID, True, NOW)
+
     def ended(self, output: Any = None, status: str = "SUCCEEDED", **changes: Any) -> None:
         """A task whose execution has ended, and whose event was lost."""
         self.started(**changes)

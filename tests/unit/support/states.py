@@ -19,7 +19,7 @@ from tests.unit.support.aws import Calls, error_response, real
 
 OPERATIONS: Final = (
     *("start_execution", "describe_execution", "stop_execution"),
-    *("send_task_success", "send_task_heartbeat"),
+    *("send_task_success", "send_task_heartbeat", "describe_state_machine"),
 )
 
 
@@ -48,6 +48,8 @@ class States:
     """Whether a state still waits on a token: `waits`, `used`, or `gone`."""
     received: list[tuple[str, Any]] = field(default_factory=list)
     """What waiting states got, by token."""
+    deleting: set[str] = field(default_factory=set)
+    """State machines that are being deleted."""
     late: dict[str, str | None] = field(default_factory=dict)
     """The status that is still described, by execution; None for one that is not found yet."""
 
@@ -73,12 +75,18 @@ class States:
     # the service
 
     def start_execution(self, stateMachineArn: str, name: str, input: str) -> dict[str, Any]:
+        if stateMachineArn in self.deleting:
+            raise _error("StateMachineDeleting")
         arn = execution_arn(stateMachineArn, name)
         found = self.executions.setdefault(arn, Execution(input, started=0))
         if found.started and (found.status != "RUNNING" or found.input != input):
             raise _error("ExecutionAlreadyExists")
         found.started = 1
         return {"executionArn": arn}
+
+    def describe_state_machine(self, stateMachineArn: str, includedData: str) -> dict[str, Any]:
+        assert includedData == "METADATA_ONLY", "the definition may be encrypted"
+        return {"status": "DELETING" if stateMachineArn in self.deleting else "ACTIVE"}
 
     def describe_execution(self, executionArn: str) -> dict[str, Any]:
         found = self.executions.get(executionArn)

@@ -21,10 +21,10 @@ from mcp_tasks.tasks.reconcile_schedule import (
 )
 from mcp_tasks.tasks.state import Status
 from mcp_tasks.workflows import reconcile
-from mcp_tasks.workflows.end_task import MAX_ROW_RESULT_BYTES
-from mcp_tasks.workflows.execution_outcome import NOT_STARTED
+from mcp_tasks.workflows.end_task import MAX_ROW_RESULT_BYTES, UNKNOWN_TOOL_MS
+from mcp_tasks.workflows.execution_outcome import NOT_STARTED, NOT_UNDONE, TOOL_REMOVED
 from mcp_tasks.workflows.executions import MAX_START_AGE_MS, execution_arn
-from mcp_tasks.workflows.reconcile import TOOL_REMOVED, UNKNOWN_TOOL_MS, Reconciled
+from mcp_tasks.workflows.reconcile import Reconciled
 from mcp_tasks.workflows.sweep import sweep
 from tests.unit.support import rows_of_version_3 as before
 from tests.unit.support.aws import TABLE, Died, raw_rows, real, refusing
@@ -282,6 +282,52 @@ def test_a_tool_that_is_not_known_yet_was_not_removed(world: World) -> None:
     assert world.reconcile(NOW + UNKNOWN_TOOL_MS - 1) is Reconciled.RUNNING
     assert world.row.status is Status.WORKING
     assert world.states.executions[ARN].status == "RUNNING"
+
+
+def test_a_tool_whose_state_machine_is_being_deleted_was_removed(world: World) -> None:
+    """The stack waits for its last executions: nobody waits an hour to see."""
+    in_an_hour(world)
+    world.states.deleting.add(MACHINE)
+    assert world.reconcile() is Reconciled.FAILED
+    assert (world.row.status, world.row.status_message) == (Status.FAILED, TOOL_REMOVED)
+    assert world.states.executions[ARN].status == "ABORTED"
+
+
+@pytest.mark.parametrize("code", ["AccessDeniedException", "ThrottlingException"])
+def test_a_state_machine_that_may_not_be_read_does_not_say_so(world: World, code: str) -> None:
+    in_an_hour(world)
+    world.calls.instead["describe_state_machine"] = refusing("stepfunctions", code)
+    if code == "ThrottlingException":
+        with pytest.raises(ClientError, match=code):
+            world.reconcile()
+    else:
+        assert world.reconcile() is Reconciled.RUNNING
+    assert world.row.status is Status.WORKING
+
+
+def test_what_a_removed_tools_task_did_stays_and_its_row_says_so(world: World) -> None:
+    """Its state machine starts no execution that could undo it, and `finish` begins none."""
+    world.to_be_undone(tool="gone", ttl_ms=DAY)
+    now = NOW + UNKNOWN_TOOL_MS
+    world.states.deleting.add(MACHINE)
+    assert world.reconcile(now) is Reconciled.FAILED
+    assert (world.row.undo, world.row.status_message) == (False, NOT_UNDONE + "all steps")
+    assert list(world.states.executions) == [ARN]
+    world.ends.follow_up(world.row, now)
+    assert list(world.states.executions) == [ARN]
+
+
+def test_a_cancelled_task_of_a_removed_tool_says_that_nothing_was_undone(world: World) -> None:
+    world.to_be_undone(tool="gone", ttl_ms=DAY)
+    now = NOW + UNKNOWN_TOOL_MS
+    world.rows.cancel(ID, NOW, "alice")
+    assert world.reconcile() is Reconciled.RUNNING, "the tool may be deployed yet"
+    world.ends.follow_up(world.row, now - 1)
+    assert world.row.undo, "left to the sweeper"
+    assert world.reconcile(now) is Reconciled.NOT_UNDONE
+    assert (world.row.undo, world.row.status_message) == (False, NOT_UNDONE + "all steps")
+    assert world.row.reconcile_at is None
+    assert list(world.states.executions) == [ARN]
 
 
 def test_a_removed_tools_task_is_not_started(world: World) -> None:
