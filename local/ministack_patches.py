@@ -2,8 +2,8 @@
 
 The patches replace functions of the version that uv.lock pins. The root user's keys come on
 standard input, in one line: functions inherit MiniStack's environment. `emulator_access.py` has the
-patches that keep web pages and strangers out; `emulator_record.py` records for tests what MiniStack
-is asked.
+patches that keep web pages and strangers out, `state_machine_deletion.py` those that let a state
+machine wait for its executions; `emulator_record.py` records for tests what MiniStack is asked.
 
 With AUTH=true, MiniStack checks the signature and the identity policies of every call to an AWS
 API, and the resource policies of queues, buckets, secrets, functions, keys and REST APIs. Functions
@@ -60,7 +60,7 @@ from ministack import app  # type: ignore[import-not-found]
 from ministack.core import iam_actions, iam_evaluator, lambda_runtime  # type: ignore[import-not-found]
 from ministack.services import dynamodb, stepfunctions  # type: ignore[import-not-found]
 
-from . import dynamodb_conditions, emulator_access, emulator_record
+from . import dynamodb_conditions, emulator_access, emulator_record, state_machine_deletion
 from .emulator import Keys
 from .unpacked_code import Code
 
@@ -266,6 +266,7 @@ def error_name(response: Mapping[str, Any]) -> str | None:
 if __name__ == "__main__":
     os.environ.pop("PYTHONPATH")  # it leads to this module; functions do not need it
     emulator_access.install(Keys(**json.loads(sys.stdin.readline())))
+    state_machine_deletion.install()
     app.app = emulator_access.AccessCheck(app.app)
     app.pin_request_origin = pin_request_origin
     iam_actions.dynamodb_service_context = dynamodb_service_context

@@ -8,9 +8,13 @@ from typing import Final
 
 from local.deployment import LocalStack, deploy
 from local.emulator import Emulator
+from operations.drain import drain_tools
+from tests.integration.support.aws import client_of
 from tests.integration.support.client import Client
 from tests.limits import RAISED
 
+STACK: Final = "mcp-redeployed"
+DRAIN_SECONDS: Final = 30
 VERSIONS: Final = Path(__file__).parents[1] / "versions"
 WAIT_SECONDS: Final = 3600
 """How long a task's timer waits: longer than the tests, which cancel the task."""
@@ -29,13 +33,15 @@ class Redeployed:
 
 
 def redeployed(emulator: Emulator) -> Redeployed:
-    """Deploy the first version, start tasks, and deploy the second."""
+    """Deploy the first version, start tasks, and deploy the second, which has a tool less."""
     tasks = _begun(Client(_deployed(emulator, "first").url))
+    left = drain_tools(client_of(emulator), STACK, ["retire"], DRAIN_SECONDS)
+    assert not left, "as `make deploy remove=retire` does first"
     return Redeployed(_deployed(emulator, "second"), tasks)
 
 
 def _deployed(emulator: Emulator, version: str) -> LocalStack:
-    return deploy(emulator, VERSIONS / version, "mcp-redeployed", {"cell": "c5", **RAISED})
+    return deploy(emulator, VERSIONS / version, STACK, {"cell": "c5", **RAISED})
 
 
 def _begun(client: Client) -> dict[str, str]:
