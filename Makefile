@@ -21,7 +21,7 @@ CONTEXT = $(call context,$(OPTIONS) $(UP_OPTIONS) $(AWS_OPTIONS))
 # The stack that a command is about, where it is not the one of server.toml.
 STACK = $(if $(stack),--stack '$(stack)',$(if $(stage),--stack "$$($(IN_ENV) python -m infra.stages '$(stage)')"))
 
-.PHONY: help demo up down connect check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap diff preflight deploy verify tasks logs dashboard replay replay-task replay-check restore destroy add lock clean python
+.PHONY: help demo up down connect check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap diff preflight deploy verify tasks logs dashboard replay replay-task replay-check restore destroy drain add lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -112,9 +112,10 @@ preflight: python ## What `make deploy` does first: synthesize, and see whether 
 	@$(LOCAL) prepare
 	@$(IN_ENV) python -m infra.byte_code
 	@$(IN_ENV) cdk synth --quiet $(CONTEXT)
-	@$(IN_ENV) python -m operations.preflight$(if $(change), --change '$(change)')
+	@$(IN_ENV) python -m operations.preflight$(if $(change), --change '$(change)')$(if $(remove), --remove '$(remove)')
 
-deploy: preflight ## Deploy to the account of your credentials: auth=oauth|iam|none, or stage=NAME [option=value of docs/configuration.md] [approval=never]
+deploy: preflight ## Deploy to the account of your credentials: auth=oauth|iam|none, or stage=NAME [option=value of docs/configuration.md] [approval=never] [remove='tools to end first']
+	@$(if $(remove),$(IN_ENV) python -m operations.drain --tools '$(remove)' $(STACK))
 	@$(IN_ENV) cdk deploy --app cdk.out --require-approval $(or $(approval),broadening)
 
 verify: python ## Try the deployed server and compare its account with the template; prints a report [stack=] [url=] [profile=local]
@@ -150,9 +151,14 @@ replay: python ## Hand on again what is in the dead-letter queues [stack=] [prof
 	@$(IN_ENV) python -m operations.replay $(STACK) $(if $(profile),--profile $(profile))
 
 # Only the name counts. The CDK synthesizes the stack all the same; the local one needs no other option.
-destroy: python ## Remove the stack from the account of your credentials [stack=]
+destroy: python ## End all tasks, and remove the stack from the account of your credentials [stack=] [confirm=STACK] [rules=remove]
 	@$(LOCAL) prepare
-	@$(IN_ENV) cdk destroy -c profile=local $(call context,stage stack)
+	@$(IN_ENV) python -m operations.destroy $(STACK) $(call arguments,confirm rules seconds)
+	@$(IN_ENV) cdk destroy --force -c profile=local $(call context,stage stack)
+
+drain: python ## End the running tasks of a tool that was removed, or is about to be: tool=NAME [stack=] [seconds=600] [profile=local]
+	@$(LOCAL) prepare
+	@$(IN_ENV) python -m operations.drain --tools '$(or $(tool),$(error tool=NAME))' $(STACK) $(call arguments,seconds profile)
 
 add: python ## Add a package to what the functions need: package=pandas [group=tests]
 	@test -n '$(package)' || { echo "error: make add package=NAME" >&2; exit 1; }

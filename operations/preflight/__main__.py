@@ -26,9 +26,11 @@ from . import (
     interrupted_executions,
     kept_choices,
     quotas,
+    removed_tools,
     replaced_resources,
     reserved_concurrency,
     shared_concurrency,
+    wrapped_state_machines,
 )
 from .check import Check
 from .deployment import Deployment, account
@@ -38,6 +40,8 @@ CHECKS: Final = (
     kept_choices.CHECK,
     replaced_resources.CHECK,
     interrupted_executions.CHECK,
+    removed_tools.CHECK,
+    wrapped_state_machines.CHECK,
     reserved_concurrency.CHECK,
     shared_concurrency.CHECK,
     quotas.CHECK,
@@ -76,5 +80,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m operations.preflight")
     parser.add_argument("assembly", nargs="?", type=Path, default=ROOT / "cdk.out")
     parser.add_argument("--change", type=changes_of, default=frozenset(), metavar="WORDS")
+    parser.add_argument("--remove", default="", help="tools whose running tasks may be ended")
     given = parser.parse_args()
-    sys.exit(preflight(Deployment.read(given.assembly, *account(), given.change)))
+    removed = frozenset(given.remove.split())
+    sys.exit(preflight(Deployment.read(given.assembly, *account(), given.change, removed)))

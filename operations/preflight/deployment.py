@@ -27,6 +27,8 @@ class Deployment:
     region: str
     changes: frozenset[str] = frozenset()
     """What `change=` allows to differ from what is deployed."""
+    removed: frozenset[str] = frozenset()
+    """The tools that `remove=` names: their running tasks are ended before the deployment."""
 
     @classmethod
     def read(
@@ -35,6 +37,7 @@ class Deployment:
         client: Clients,
         region: str,
         changes: frozenset[str] = frozenset(),
+        removed: frozenset[str] = frozenset(),
     ) -> Deployment:
         """Read the stack's name and its template from what `cdk synth` wrote."""
         manifest = json.loads((assembly / "manifest.json").read_text(encoding="utf-8"))
@@ -44,7 +47,8 @@ class Deployment:
             if artifact["type"] == "aws:cloudformation:stack"
         )
         text = (assembly / properties["templateFile"]).read_text(encoding="utf-8")
-        return cls(properties.get("stackName", name), json.loads(text), client, region, changes)
+        stack = properties.get("stackName", name)
+        return cls(stack, json.loads(text), client, region, changes, removed)
 
     @cached_property
     def deployed(self) -> dict[str, Any]:
