@@ -25,7 +25,15 @@ from local.emulator import find
 from local.environment import ROOT
 
 from ..deployed_stack import Clients, DeployedStack, NoStack, clients_of
-from . import account_checks, data_checks, endpoint_checks, permission_checks, report, task_checks
+from . import (
+    account_checks,
+    data_checks,
+    endpoint_checks,
+    monitoring_checks,
+    permission_checks,
+    report,
+    task_checks,
+)
 from .check import Check, outcome_of
 from .credentials import AccessToken, Credentials, NoCredentials, Signature
 from .deployed import Deployed, ToolCall, ToolCalls
@@ -36,6 +44,7 @@ CHECKS: tuple[Check, ...] = (
     *task_checks.CHECKS,
     *account_checks.CHECKS,
     *data_checks.CHECKS,
+    *monitoring_checks.CHECKS,
     *permission_checks.CHECKS,
 )
 TOKEN = "MCP_TOKEN"  # noqa: S105  a variable's name

@@ -15,7 +15,7 @@ SWEEP_MINUTES: Final = 5
 def see_no_alarm(deployed: Deployed) -> str:
     """Every alarm exists, none rings, and somebody is told."""
     stack = deployed.account()
-    alarms = _alarms(stack)
+    alarms = alarms_of(stack)
     expect(alarms, "the stack has no alarm")
     ringing = [alarm["AlarmName"] for alarm in alarms if alarm["StateValue"] == "ALARM"]
     expect(not ringing, f"ringing: {', '.join(ringing)}; docs/operations.md says what to do")
@@ -24,7 +24,8 @@ def see_no_alarm(deployed: Deployed) -> str:
     return f"{len(alarms)} alarms, none rings; {told}"
 
 
-def _alarms(stack: DeployedStack) -> list[dict[str, Any]]:
+def alarms_of(stack: DeployedStack) -> list[dict[str, Any]]:
+    """The stack's alarms. Raises Problem when CloudWatch does not know one."""
     names = stack.physical_ids("AWS::CloudWatch::Alarm")
     found: list[dict[str, Any]] = []
     for start in range(0, len(names), 100):  # DescribeAlarms takes 100 names
@@ -44,7 +45,7 @@ def see_metrics(deployed: Deployed) -> str:
     stack = deployed.account()
     cloudwatch = stack.client("cloudwatch")
     absent = []
-    for alarm in _alarms(stack):
+    for alarm in alarms_of(stack):
         if "MetricName" not in alarm:  # of metric math
             continue
         listed = cloudwatch.list_metrics(

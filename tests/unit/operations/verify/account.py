@@ -16,6 +16,7 @@ RULE = "arn:aws:apigateway:eu-west-1::/domainnames/mcp.example.com/routingrules/
 RESOURCES = [
     *(("AWS::IAM::Role", f"{role}Role1A") for role in ROLES),
     ("AWS::CloudWatch::Alarm", "FinishAlarm"),
+    ("AWS::CloudWatch::Alarm", "MathAlarm"),
     ("AWS::Scheduler::Schedule", "SweepSchedule"),
     ("AWS::Scheduler::ScheduleGroup", "SweepScheduleGroup"),
     ("AWS::Lambda::Function", "SweepFunction1A"),
@@ -24,6 +25,7 @@ RESOURCES = [
     ("AWS::StepFunctions::StateMachine", "ToolsMachine"),
     ("AWS::DynamoDB::Table", "TasksTable"),
     ("AWS::Logs::LogGroup", "ApiLogs"),
+    ("AWS::CloudWatch::Dashboard", "MonitoringDashboard"),
 ]
 
 
@@ -74,7 +76,7 @@ class _Client:
 
 def _good() -> dict[str, Any]:
     outputs = {"TasksTable": "notes-tasks", "JournalTable": "notes-journal"}
-    outputs |= {"PayloadsBucket": "notes-payloads"}
+    outputs |= {"PayloadsBucket": "notes-payloads", "EventBus": "notes-bus"}
     listed = [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]
     return {
         "describe_stacks": {"Stacks": [{"Outputs": listed}]},
@@ -87,10 +89,20 @@ def _good() -> dict[str, Any]:
                     "Namespace": "AWS/SQS",
                     "MetricName": "ApproximateNumberOfMessagesVisible",
                     "Dimensions": [{"Name": "QueueName", "Value": "q"}],
-                }
+                },
+                {
+                    "AlarmName": "physical-MathAlarm",
+                    "StateValue": "OK",
+                    "AlarmActions": ["arn:aws:sns:eu-west-1:111122223333:on-call"],
+                    "Metrics": [{"Id": "all", "Expression": "FILL(m1, 0)", "ReturnData": True}],
+                },
             ]
         },
-        "list_metrics": {"Metrics": [{"MetricName": "x"}]},
+        "list_metrics": {
+            "Metrics": [
+                {"MetricName": name} for name in ("TasksCreated", "TasksCompleted", "DeliveryDelay")
+            ]
+        },
         "get_schedule": {"State": "ENABLED"},
         "get_metric_statistics": {"Datapoints": [{"Sum": 2.0}, {"Sum": 3.0}]},
         "get_event_source_mapping": {"State": "Enabled", "EventSourceArn": "arn:stream"},
@@ -109,6 +121,20 @@ def _good() -> dict[str, Any]:
         "describe_log_groups": {
             "logGroups": [{"logGroupName": "physical-ApiLogs", "retentionInDays": 30}]
         },
+        "get_metric_data": {"MetricDataResults": [{"Values": [0.0]}]},
+        "describe_metric_filters": {
+            "metricFilters": [{"filterName": "AnswerTime", "filterPattern": "{ $.message = x }"}]
+        },
+        "test_metric_filter": {"matches": [{"eventNumber": 1}]},
+        "get_dashboard": {"DashboardBody": '{"widgets": [1, 2]}'},
+        "describe_query_definitions": {
+            "queryDefinitions": [
+                {"name": "notes/one task", "queryString": "filter x", "logGroupNames": ["g"]}
+            ]
+        },
+        "start_query": {"queryId": "q1"},
+        "get_query_results": {"status": "Complete"},
+        "put_events": {"Entries": [{"ErrorCode": "MalformedDetail"}]},
         "get_domain_name": {
             "RoutingMode": "ROUTING_RULE_ONLY",
             "DomainNameConfigurations": [{"SecurityPolicy": "TLS_1_2"}],

@@ -6,13 +6,20 @@ from typing import Any
 
 import pytest
 
-from operations.verify import account_checks, permission_checks
+from operations.verify import account_checks, monitoring_checks, permission_checks
 from operations.verify.check import Check, outcome_of
 from operations.verify.deployed import Deployed
 from operations.verify.endpoint import Endpoint
 from tests.unit.operations.verify.account import Account
 
-CHECKS = {check.title: check for check in (*account_checks.CHECKS, *permission_checks.CHECKS)}
+CHECKS = {
+    check.title: check
+    for check in (
+        *account_checks.CHECKS,
+        *monitoring_checks.CHECKS,
+        *permission_checks.CHECKS,
+    )
+}
 
 
 @pytest.mark.parametrize("check", CHECKS.values(), ids=lambda check: check.title)
@@ -22,8 +29,8 @@ def test_an_account_as_the_template_asks_for_passes(check: Check) -> None:
 
 
 def _alarm(**changes: Any) -> dict[str, Any]:
-    (alarm,) = Account().answers["describe_alarms"]["MetricAlarms"]
-    return {"MetricAlarms": [alarm | changes]}
+    alarm, other = Account().answers["describe_alarms"]["MetricAlarms"]
+    return {"MetricAlarms": [alarm | changes, other]}
 
 
 def _group(**group: Any) -> dict[str, Any]:
@@ -103,6 +110,24 @@ def _group(**group: Any) -> dict[str, Any]:
         ),
         ("Routing rules", {"list_routing_rules": {"RoutingRules": []}}, "1 rules of the stack are"),
         (
+            "Alarms' expressions",
+            {"get_metric_data": {"MetricDataResults": [{"Values": []}]}},
+            "without a value in the last hour: physical-MathAlarm",
+        ),
+        (
+            "Metrics of the functions",
+            {"list_metrics": {"Metrics": [{"MetricName": "TasksCreated"}]}},
+            "the namespace lacks DeliveryDelay, TasksCompleted",
+        ),
+        (
+            "Metric filters",
+            {"test_metric_filter": {"matches": []}},
+            "AnswerTime does not take a line of `api`",
+        ),
+        ("Saved queries", {"get_query_results": {"status": "Failed"}}, "notes/one task is Failed"),
+        ("Huge integers", {"put_events": {"Entries": [{"EventId": "1"}]}}, "that it took it"),
+        ("Huge integers", {"put_events": "InternalException"}, "put_events: InternalException"),
+        (
             "Denied calls (IAM)",
             {
                 "simulate_principal_policy": lambda asked: {
@@ -129,7 +154,7 @@ def test_an_alarm_that_tells_nobody_is_counted() -> None:
     )
     assert (outcome.verdict, outcome.seen) == (
         "passed",
-        "1 alarms, none rings; 1 notify nobody (alarms=)",
+        "2 alarms, none rings; 1 notify nobody (alarms=)",
     )
 
 
