@@ -28,7 +28,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     request = from_api_gateway(event, deployment.auth, deployment.principal)
     response = server.answer(request)
     log_response(response, began)
-    return to_api_gateway(response)
+    return to_api_gateway(response, server.cors_headers(request))
 
 
 def log_response(response: HttpResponse, began: int) -> None:

@@ -25,13 +25,14 @@ def load() -> StreamingHandler:
     def handle(event: dict[str, Any], context: Context, stream: Response) -> None:
         began = now_ms()
         deadline_ms = began + context.get_remaining_time_in_millis()
-        channel = streamed_channel(stream, deadline_ms)
         request = from_api_gateway(event, deployment.auth, deployment.principal)
+        cors_headers = server.cors_headers(request)
+        channel = streamed_channel(stream, deadline_ms, cors_headers)
         takes_events = accepts_events(request.headers.get("accept"))
         with kept_alive(channel) if takes_events else nullcontext(channel) as kept:
             response = server.answer(request, kept)
         log_response(response, began)
-        end_stream(response, stream)
+        end_stream(response, stream, cors_headers)
 
     return handle
 

@@ -23,9 +23,14 @@ def check_origin(origin: str | None, allowed: Sequence[str]) -> None:
 
     Raises ProtocolError with HTTP 403.
     """
-    if origin is None or _matches(origin, allowed):
+    if origin is None or is_allowed(origin, allowed):
         return
     raise _forbidden("This Origin may not call this server; its operator can allow it")
+
+
+def is_allowed(origin: str, allowed: Sequence[str]) -> bool:
+    """Whether pages of an origin may call, and read the answers."""
+    return _matches(origin, allowed)
 
 
 def check_host(host: str | None, allowed: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""A real browser that opens an attacker's page, and a hop that notes what the browser sends."""
+"""A real browser that opens a page, and a hop that serves it and notes what the browser sends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from local.http_server import Body, Server
 
-PAGE: Final = Path(__file__).with_name("attacks.html")
+ATTACKS: Final = Path(__file__).with_name("attacks.html")
+ALLOWED_PAGE: Final = Path(__file__).with_name("allowed_page.html")
 PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome", "chrome")
 EVIL: Final = "evil.example"
 """A name of the attacker's. The browser resolves it to this machine, as after a DNS rebinding."""
@@ -44,13 +45,14 @@ class Sent:
 
 
 class Hop(Server):
-    """A port of this machine that serves the attacker's page and passes all else to the emulator.
+    """A port of this machine that serves a page and passes all else to the emulator.
 
     To the browser, the emulator and, under the name EVIL, the attacker's server are at this port.
     """
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, page: Path) -> None:
         self.emulator_port = port
+        self.page = page
         self.sent: list[Sent] = []
         self.report: dict[str, str] = {}
         """What the page's script saw of each attack: a status, or how it failed."""
@@ -64,9 +66,9 @@ class Hop(Server):
 
 
 @contextmanager
-def hop(port: int) -> Iterator[Hop]:
+def hop(port: int, page: Path = ATTACKS) -> Iterator[Hop]:
     """Start a hop to the emulator on a port, and stop it."""
-    with Hop(port) as running:
+    with Hop(port, page) as running:
         thread = threading.Thread(target=running.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         try:
@@ -93,7 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = b"".join(Body(self.headers, self.rfile))
         url = urlsplit(self.path)
         if url.path == "/page":
-            self._answer(200, {"Content-Type": "text/html"}, PAGE.read_bytes())
+            self._answer(200, {"Content-Type": "text/html"}, self.server.page.read_bytes())
         elif url.path in OWN_PATHS:
             self._answer(204, {}, b"")
             if url.path == "/report":

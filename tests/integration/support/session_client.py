@@ -218,7 +218,7 @@ class SessionClient:
 def _events(response: Any) -> Iterator[Event]:
     """The events of a response, as they come."""
     if response.headers.get_content_type() != "text/event-stream":
-        body = response.read()
+        body = response.read().strip()
         if body:
             yield Event(json.loads(body), None, None)
         return

@@ -110,8 +110,42 @@ def test_a_subscription_lasts_as_long_as_the_function_may_run(
 def test_a_response_without_notifications_is_json(function: Callable[..., None]) -> None:
     taken = Taken()
     function(request("tools/call", {"name": "echo", "arguments": {"text": "hi"}}), Context(), taken)
-    assert (taken.status, taken.headers) == (200, JSON_HEADERS)
+    assert (taken.status, taken.headers) == (200, {**JSON_HEADERS, "Vary": "Origin"})
     assert json.loads(taken.text)["result"]["content"] == [{"type": "text", "text": "hi"}]
+
+
+PAGE = "https://app.example.com"
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "kind"),
+    [
+        ("tools/list", {}, "application/json"),
+        (wire.LISTEN, {"notifications": {}}, "text/event-stream"),
+    ],
+)
+def test_an_allowed_page_can_read_the_response(
+    function: Callable[..., None], method: str, params: dict[str, Any], kind: str
+) -> None:
+    """Fetch standard, section 3.2.3."""
+    taken, event = Taken(), request(method, params)
+    event["headers"]["Origin"] = PAGE
+    function(event, Context(), taken)
+    assert taken.headers["Content-Type"] == kind
+    assert taken.headers["Access-Control-Allow-Origin"] == PAGE
+    assert "Mcp-Session-Id" in taken.headers["Access-Control-Expose-Headers"]
+
+
+@pytest.mark.parametrize(
+    ("origin", "status", "named"), [(PAGE, 200, PAGE), ("https://evil.example", 403, None)]
+)
+def test_a_preflight_is_answered_without_a_caller(
+    function: Callable[..., None], origin: str, status: int, named: str | None
+) -> None:
+    taken = Taken()
+    function({"httpMethod": "OPTIONS", "headers": {"Origin": origin}}, Context(), taken)
+    assert (taken.status, taken.headers.get("Access-Control-Allow-Origin")) == (status, named)
+    assert ("Access-Control-Allow-Methods" in taken.headers) is (named is not None)
 
 
 def test_a_line_of_the_functions_log_is_of_its_own_invocation(

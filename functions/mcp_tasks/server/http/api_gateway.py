@@ -13,7 +13,7 @@ from typing import Any
 from ...environment import Auth, Principal
 from ...protocol.headers import Headers
 from ..caller import caller_of
-from .event_stream import EVENT_STREAM_HEADERS, event, written
+from .event_stream import EVENT_STREAM_HEADERS, NO_HEADERS, event, written
 from .messages import HttpRequest, HttpResponse
 
 
@@ -34,15 +34,17 @@ def from_api_gateway(
     )
 
 
-def to_api_gateway(response: HttpResponse) -> dict[str, Any]:
-    """Write a proxy response."""
+def to_api_gateway(
+    response: HttpResponse, cors_headers: Mapping[str, str] = NO_HEADERS
+) -> dict[str, Any]:
+    """Write a proxy response. `cors_headers` are added to its own."""
     proxy: dict[str, Any] = {"statusCode": int(response.status), "body": ""}
     if response.events:
-        proxy["headers"] = EVENT_STREAM_HEADERS
+        proxy["headers"] = {**EVENT_STREAM_HEADERS, **cors_headers}
         end = "" if response.message is None else event(response.message)
         proxy["body"] = "".join(map(written, response.events)) + end
-    elif response.message is not None or response.headers:
-        proxy["headers"] = response.headers
+    elif response.message is not None or response.headers or cors_headers:
+        proxy["headers"] = {**response.headers, **cors_headers}
         proxy["body"] = response.message or ""
     return proxy
 

@@ -2,7 +2,7 @@
 2025-11-25 basic/transports.mdx).
 
 POST brings a message. GET and DELETE are for the revisions with sessions: they resume an event
-stream, and end a session.
+stream, and end a session. OPTIONS is a browser's question before it sends one of these for a page.
 
 These checks come before anything is read or written: Origin, Host, the caller, the body's size, its
 JSON, the protocol revision, the session's id. The revision's own checks follow.
@@ -10,7 +10,7 @@ JSON, the protocol revision, the session's id. The revision's own checks follow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from ...limits import Limits
-from ...protocol import jsonrpc, origin
+from ...protocol import cors, jsonrpc, origin
 from ...protocol.errors import ErrorCode, ProtocolError
 from ...tasks.task import now_ms
 from .. import sessions, stream_position
@@ -58,9 +58,12 @@ class Endpoint:
         `channel` sends each event at once. Without one, the response holds them.
         """
         try:
-            caller = _caller(http)
+            # A browser asks without credentials (Fetch standard, "CORS-preflight fetch").
+            caller = None if http.method == "OPTIONS" else _caller(http)
             origin.check_origin(http.headers.get("origin"), self._allowed_origins)
             origin.check_host(http.headers.get("host"), self._allowed_hosts)
+            if caller is None:
+                return _preflight(http)
             match http.method:
                 case "GET":
                     return self._get(http, caller, channel)
@@ -71,6 +74,10 @@ class Endpoint:
         except Exception as error:
             return unexpected_error_response(error, None)
         return self._post(http, caller, channel)
+
+    def cors_headers(self, http: HttpRequest) -> Mapping[str, str]:
+        """The headers of every answer to a request, whatever it is: whether a page may read it."""
+        return cors.answer_headers(http.headers.get("origin"), self._allowed_origins)
 
     def _post(
         self, http: HttpRequest, caller: Caller, channel: ResponseChannel | None
@@ -154,6 +161,12 @@ class NotAllowed(ProtocolError):
             status=HTTPStatus.METHOD_NOT_ALLOWED,
             headers={"Allow": "POST"},
         )
+
+
+def _preflight(http: HttpRequest) -> HttpResponse:
+    """What pages of the request's origin may send."""
+    requested = http.headers.get("access-control-request-headers")
+    return HttpResponse(HTTPStatus.NO_CONTENT, own_headers=cors.preflight_headers(requested))
 
 
 def _caller(http: HttpRequest) -> Caller:

@@ -22,6 +22,8 @@ EVENT_STREAM_HEADERS: Final = {
 }
 
 
+NO_HEADERS: Final[Mapping[str, str]] = {}
+
 COMMENT: Final = b": keep-alive\n\n"
 """Clients ignore it (WHATWG HTML, section 9.2.6)."""
 
@@ -60,33 +62,30 @@ def written(sent: StreamEvent) -> str:
     return fields + ("data: \n\n" if sent.message is None else event(json.dumps(sent.message)))
 
 
-def streamed_channel(stream: Stream, deadline_ms: int) -> ResponseChannel:
+def streamed_channel(
+    stream: Stream, deadline_ms: int, cors_headers: Mapping[str, str] = NO_HEADERS
+) -> ResponseChannel:
     """A response channel that writes each event at once.
 
-    The first one begins the event stream. `deadline_ms` is when Lambda stops the function, in
-    milliseconds since the epoch.
+    The first event, or comment, begins the event stream. `deadline_ms` is when Lambda stops the
+    function, in milliseconds since the epoch. `cors_headers` are added to the stream's own.
     """
 
-    def write(sent: StreamEvent) -> None:
-        begin_events(stream)
-        stream.write(written(sent).encode())
+    def write_piece(piece: bytes) -> None:
+        if not stream.started:
+            stream.start(HTTPStatus.OK, {**EVENT_STREAM_HEADERS, **cors_headers})
+        stream.write(piece)
 
-    return ResponseChannel(write, deadline_ms, keep_alive=lambda: write_comment(stream))
-
-
-def begin_events(stream: Stream) -> None:
-    """Begin the event stream, unless it has begun."""
-    if not stream.started:
-        stream.start(HTTPStatus.OK, EVENT_STREAM_HEADERS)
-
-
-def write_comment(stream: Stream) -> None:
-    """Show that the stream goes on; begins it if there was nothing to say yet."""
-    begin_events(stream)
-    stream.write(COMMENT)
+    return ResponseChannel(
+        lambda sent: write_piece(written(sent).encode()),
+        deadline_ms,
+        keep_alive=lambda: write_piece(COMMENT),
+    )
 
 
-def end_stream(response: HttpResponse, stream: Stream) -> None:
+def end_stream(
+    response: HttpResponse, stream: Stream, cors_headers: Mapping[str, str] = NO_HEADERS
+) -> None:
     """Write the last event of a stream that has begun; otherwise the whole response.
 
     A 204 becomes a 200, because it has to have a body here (`NO_MESSAGE`), and a 204 must not.
@@ -96,5 +95,6 @@ def end_stream(response: HttpResponse, stream: Stream) -> None:
             stream.write(event(response.message).encode())
         return
     status = HTTPStatus(response.status)
-    stream.start(HTTPStatus.OK if status is HTTPStatus.NO_CONTENT else status, response.headers)
+    headers = {**response.headers, **cors_headers}
+    stream.start(HTTPStatus.OK if status is HTTPStatus.NO_CONTENT else status, headers)
     stream.write(NO_MESSAGE if response.message is None else response.message.encode())
