@@ -24,8 +24,9 @@ ADDRESS: Final = (
     ),
     Option(
         "origins",
-        "The `Origin` headers that are not refused, besides none at all. The server sends no CORS "
-        "headers: pages in browsers cannot read its answers.",
+        "The origins whose web pages may call the server and read its answers (CORS). `*` stands "
+        "for any run of characters. A request with another `Origin` is refused; one without, which "
+        "programs send, is not.",
         "origins separated by spaces",
         "origins='https://a.example https://b.example'",
     ),

@@ -71,6 +71,7 @@ class ApiProps:
             environment.PRINCIPAL: settings.iam.principal,
             environment.QUOTA_PER: settings.iam.quota_per,
             environment.SCOPES: " ".join(settings.oauth.scopes) if settings.oauth else "",
+            environment.SCOPE_PREFIX: settings.oauth.scope_names.prefix if settings.oauth else "",
             environment.RESOURCE_METADATA_URL: "",  # `Gateway` sets it when it serves the document
             environment.TRACING: "on" if settings.monitoring.tracing else "off",
             environment.COMPANION_TOOLS: "on" if settings.companion_tools else "off",

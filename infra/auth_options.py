@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from mcp_tasks.environment import Auth, Principal, QuotaPer
+from mcp_tasks.protocol.scope_names import ONE_NAME, ScopeNames
 from mcp_tasks.registry.catalogue import Catalogue
 
+from .caller_options import SCOPE
 from .cdk_context import Context, refusal
 from .deployment_profiles import Profile
 from .options import OPTIONS
@@ -19,21 +21,17 @@ from .urls import url
 
 AUTH_VALUES: Final = {
     "oauth": "callers bring an access token of an OIDC issuer; needs -c issuer=https://... "
-    "(as its tokens' iss has it) and -c audience=... (as their aud names this server), and may "
-    "have -c scopes='a b' (what every token must be good for)",
+    "(as its tokens' iss has it), and may have -c audience=... (how their aud names this server, "
+    "if not by the endpoint's URL) and -c scopes='a b' (what every token must be good for)",
     "iam": "callers sign with SigV4, and their policies allow execute-api:Invoke; needs "
     "-c principal=session|role (whom the tasks of an assumed role belong to)",
     "none": "anybody may call; needs nothing, and is for servers that anybody may use",
 }
 KEYS: Final[dict[str, tuple[str, ...]]] = {
-    "oauth": ("issuer", "audience", "scopes", "token_typ"),
+    "oauth": ("issuer", "audience", "scopes", "scope_prefix", "token_typ"),
     "iam": ("principal", "quota_per"),
 }
 """The options of one `auth`, which every other refuses."""
-
-SCOPE: Final = r"[!%&(-\[\]-~]+"
-"""RFC 6749, section 3.3, without `$`, `#` and `'`, which mean something in API Gateway's templates
-and headers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +39,12 @@ class OAuth:
     """What access tokens must say."""
 
     issuer: str
-    audience: str
+    audiences: tuple[str, ...]
+    """A token names one of them. Empty for the endpoint's own URL, which may be known at deployment
+    only."""
     scopes: tuple[str, ...]
     """The scopes that every token needs; tools may ask for more."""
+    scope_names: ScopeNames = ONE_NAME
     token_typ: str = "jwt"  # noqa: S105  a type, no token
     """`at+jwt` when the tokens' header has to say that they are access tokens."""
 
@@ -109,17 +110,16 @@ def _refuse_other_keys(context: Context, auth: Auth) -> None:
 
 
 def _oauth_of(context: Context, profile: Profile) -> OAuth:
-    missing = [key for key in ("issuer", "audience") if not context.given(key)]
-    if missing:
-        needed = " and ".join(f"-c {key}=" for key in missing)
-        raise refusal("auth", "oauth", f"{needed} {'is' if len(missing) == 1 else 'are'} missing")
+    if not context.given("issuer"):
+        raise refusal("auth", "oauth", "-c issuer= is missing")
     issuer = url(context, profile, "issuer")
     scopes = context.words("scopes")
     if not all(re.fullmatch(SCOPE, scope) for scope in scopes):
         raise refusal("scopes", context.given("scopes"), OPTIONS["scopes"].values)
     return OAuth(
         issuer=issuer or "",
-        audience=context.text("audience"),
+        audiences=tuple(dict.fromkeys(context.text("audience").split())),
         scopes=tuple(dict.fromkeys(scopes)),
+        scope_names=ScopeNames(context.text("scope_prefix")),
         token_typ=context.text("token_typ"),
     )

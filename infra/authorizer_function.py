@@ -32,9 +32,10 @@ class Authorizer(Construct):
             description="Checks access tokens",
             environment={
                 environment.ISSUER: oauth.issuer,
-                environment.AUDIENCE: oauth.audience,
+                environment.AUDIENCE: " ".join(oauth.audiences),  # see `Gateway`
                 environment.TOKEN_TYP: oauth.token_typ,
                 environment.SCOPES: " ".join(oauth.scopes),
+                environment.SCOPE_PREFIX: oauth.scope_names.prefix,
                 **metrics_namespace(self),
             },
             # It may have to fetch the issuer's keys.

@@ -6,6 +6,10 @@ from typing import Final
 
 from .option import Option
 
+SCOPE: Final = r"[!%&(-\[\]-~]{1,255}"
+"""RFC 6749, section 3.3, without `$`, `#` and `'`, which mean something in API Gateway's templates
+and headers."""
+
 CALLERS: Final = (
     Option(
         "auth",
@@ -22,16 +26,26 @@ CALLERS: Final = (
     ),
     Option(
         "audience",
-        "With `auth=oauth`: what an access token's `aud` has to name.",
-        "1 to 255 of printable ASCII",
-        "audience=https://mcp.example.com",
-        pattern="[!-~]{1,255}",
+        "With `auth=oauth`: what an access token's `aud` has to name, one of these. By default the "
+        "endpoint's own URL, which clients ask for as `resource`. [issuers.md](issuers.md) says "
+        "what each issuer writes.",
+        "audiences separated by spaces, each 1 to 255 of printable ASCII",
+        "audience=https://mcp.example.com/mcp",
+        pattern="( *[!-~]{1,255}(?= |$))* *",
     ),
     Option(
         "scopes",
         "With `auth=oauth`: the scopes that every access token needs. Tools may ask for more.",
         "scopes separated by spaces, of printable ASCII without \" \\ $ # and '",
         "scopes='mcp reports:read'",
+    ),
+    Option(
+        "scope_prefix",
+        "With `auth=oauth`: what the names of scopes begin with when clients ask for them, where "
+        "the issuer wants that (Entra ID, Cognito). Tokens may have them with it or without.",
+        "1 to 255 of printable ASCII without \" \\ $ # and '",
+        "scope_prefix=api://mcp.example.com/",
+        pattern=rf"|{SCOPE}",
     ),
     Option(
         "token_typ",

@@ -6,6 +6,7 @@ Source: API Gateway developer guide, "Gateway responses for REST APIs" and "Gate
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -35,11 +36,11 @@ class GatewayError:
     passes: bool = False
     """Whether the same request may succeed a moment later; the response says when to repeat it."""
 
-    def add_to(self, api: apigateway.RestApi, www_authenticate: str | None = None) -> None:
-        """Let an API answer with the error. `www_authenticate` is the value of that header, as API
-        Gateway writes it: a text in single quotes, or a variable.
+    def add_to(self, api: apigateway.RestApi, further_headers: Mapping[str, str]) -> None:
+        """Let an API answer with the error. The values of headers are as API Gateway writes them: a
+        text in single quotes, or a variable.
         """
-        headers = {"WWW-Authenticate": www_authenticate} if www_authenticate else {}
+        headers = dict(further_headers)
         if self.passes:
             headers["Retry-After"] = f"'{RETRY_AFTER_SECONDS}'"
         error = f'{{"code": {self.code}, "message": {self.message}}}'
@@ -126,15 +127,18 @@ AUTHORIZER_CHALLENGE: Final = "context.authorizer.challenge"
 """What the authorizer returns with a denial: a challenge with the scopes that the request needs."""
 
 
-def answer_in_json_rpc(api: apigateway.RestApi) -> None:
+def answer_in_json_rpc(api: apigateway.RestApi, cors_headers: Mapping[str, str]) -> None:
     """Answer API Gateway's own errors as JSON-RPC. It cannot read the request's id: there is
     none."""
     for error in ERRORS:
-        error.add_to(api)
+        error.add_to(api, cors_headers)
 
 
 def challenge_callers(
-    api: apigateway.RestApi, resource_metadata_url: str, scopes: tuple[str, ...]
+    api: apigateway.RestApi,
+    resource_metadata_url: str,
+    scopes: tuple[str, ...],
+    cors_headers: Mapping[str, str],
 ) -> None:
     """Tell callers without a token, or with too few scopes, which access token they need.
 
@@ -142,6 +146,7 @@ def challenge_callers(
     Insufficient Scope Errors".
     """
     for error in AUTHORIZER_ERRORS:
-        error.add_to(api)
-    UNAUTHORIZED.add_to(api, f"'{bearer_challenge(resource_metadata_url, scopes)}'")
-    ACCESS_DENIED.add_to(api, AUTHORIZER_CHALLENGE)
+        error.add_to(api, cors_headers)
+    challenge = f"'{bearer_challenge(resource_metadata_url, scopes)}'"
+    UNAUTHORIZED.add_to(api, {**cors_headers, "WWW-Authenticate": challenge})
+    ACCESS_DENIED.add_to(api, {**cors_headers, "WWW-Authenticate": AUTHORIZER_CHALLENGE})

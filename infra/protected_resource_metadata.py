@@ -9,6 +9,7 @@ from aws_cdk import aws_apigateway as apigateway
 
 from .auth_options import OAuth
 from .cdk_nag_findings import acknowledge
+from .cors import answer_preflights
 
 WELL_KNOWN: Final = (".well-known", "oauth-protected-resource")
 PATH: Final = f"/{'/'.join(WELL_KNOWN)}/mcp"
@@ -34,7 +35,7 @@ def serve_metadata(api: apigateway.RestApi, url: str, name: str, oauth: OAuth) -
         "resource_name": name,
     }
     if oauth.scopes:  # section 3.2: what has no values must be left out
-        document["scopes_supported"] = list(oauth.scopes)
+        document["scopes_supported"] = list(oauth.scope_names.long(oauth.scopes))
     resource = api.root
     for part in WELL_KNOWN:
         resource = resource.add_resource(part)
@@ -66,5 +67,7 @@ def _serve(resource: apigateway.IResource, document: str) -> None:
             )
         ],
     )
+    # The official SDKs send it, and browsers ask before they do.
+    answer_preflights(resource, ["Mcp-Protocol-Version"])
     for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
         acknowledge(method, rule, "Names the issuer of tokens to callers that have no token yet")

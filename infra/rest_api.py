@@ -15,6 +15,7 @@ from mcp_tasks import environment
 
 from .authorizer_function import Authorizer
 from .cdk_nag_findings import acknowledge
+from .cors import gateway_response_headers
 from .encryption import Encryption
 from .gateway_responses import answer_in_json_rpc, challenge_callers
 from .log_groups import log_group
@@ -60,13 +61,19 @@ class Gateway(Construct):
         authorizer = props.authorizer.for_api(self) if props.authorizer else None
         for http_method in HTTP_METHODS:
             _method(mcp, http_method, props, authorizer)
-        answer_in_json_rpc(api)
+        if settings.allowed_origins:
+            _preflight_method(mcp, props)
+        cors_headers = gateway_response_headers(settings.allowed_origins)
+        answer_in_json_rpc(api, cors_headers)
         if settings.oauth and props.authorizer:
             metadata_url = base_url + METADATA_PATH
-            challenge_callers(api, metadata_url, settings.oauth.scopes)
+            scopes = settings.oauth.scope_names.long(settings.oauth.scopes)
+            challenge_callers(api, metadata_url, scopes, cors_headers)
             serve_metadata(api, self.url, settings.stack, settings.oauth)
             for function in (props.function, props.authorizer.function):
                 function.add_environment(environment.RESOURCE_METADATA_URL, metadata_url)
+            if not settings.oauth.audiences:
+                props.authorizer.function.add_environment(environment.AUDIENCE, self.url)
         self._accept_findings(api, settings)
         self.rest_api = api
         self.rest_api_id = api.rest_api_id
@@ -161,6 +168,23 @@ def _base_url(api: apigateway.RestApi, settings: Settings) -> str:
         return f"https://{settings.domain}"
     stack = Stack.of(api)
     return f"https://{api.rest_api_id}.execute-api.{stack.region}.{stack.url_suffix}/{STAGE}"
+
+
+def _preflight_method(resource: apigateway.Resource, props: GatewayProps) -> None:
+    """The method by which a browser asks whether a page may call, without credentials.
+
+    The function answers, because it has the list of origins and its patterns. A gateway's own
+    answer would need them once more, in a template of another language.
+    """
+    method = resource.add_method(
+        "OPTIONS",
+        apigateway.LambdaIntegration(
+            props.called, allow_test_invoke=False, **props.transfer.integration
+        ),
+        authorization_type=apigateway.AuthorizationType.NONE,
+    )
+    for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
+        acknowledge(method, rule, "Browsers send preflights without credentials (Fetch standard)")
 
 
 def _method(

@@ -12,6 +12,7 @@ from mcp_tasks.registry.catalogue import Catalogue
 
 from .api import ApiProps, McpApi
 from .ask import AskFunction
+from .audiences import warn_of_other_audiences
 from .authorizer_function import Authorizer
 from .budget import TAG
 from .deliver import DeliverFunction
@@ -105,6 +106,7 @@ class McpTasksStack(Stack):
             CfnOutput(self, "SubscriptionsApiId", value=subscriptions.rest_api_id)
         if settings.domain:
             Routing(self, "Routing", settings, gateway, subscriptions)
+        warn_of_other_audiences(self, settings.oauth, gateway.url)
         CfnOutput(self, "Endpoint", value=gateway.url, description="The MCP endpoint")
         CfnOutput(self, "ApiId", value=gateway.rest_api_id)
         CfnOutput(self, "Stage", value=gateway.stage)

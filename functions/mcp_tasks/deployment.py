@@ -26,6 +26,7 @@ from .notifications.announced_lists import AnnouncedLists
 from .notifications.event_bus import EventBus
 from .notifications.mailboxes import Mailboxes
 from .payloads.s3_store import MAX_READ_ATTEMPTS, PayloadStore
+from .protocol.scope_names import ScopeNames
 from .registry.catalogue import FILE_NAME, Catalogue, ToolEntry
 from .server_identity import ServerIdentity
 from .sessions.call_table import CallTable
@@ -242,6 +243,11 @@ class Deployment:
     def scopes(self) -> tuple[str, ...]:
         """The scopes that every access token must have."""
         return tuple(self._environment.get(names.SCOPES, "").split())
+
+    @property
+    def scope_names(self) -> ScopeNames:
+        """By which names a client asks for scopes."""
+        return ScopeNames(self._environment.get(names.SCOPE_PREFIX, ""))
 
     @property
     def resource_metadata(self) -> str:

@@ -57,11 +57,13 @@ QuotaPer = Literal["principal", "role"]
 ISSUER: Final = "ISSUER"
 """The URL of the authorization server whose tokens are accepted."""
 AUDIENCE: Final = "AUDIENCE"
-"""The `aud` that a token must have."""
+"""The audiences, separated by spaces, of which a token's `aud` must name one."""
 TOKEN_TYP: Final = "TOKEN_TYP"  # noqa: S105  a type, no token
 """`at+jwt` when access tokens must have this type in their header (RFC 9068), or `jwt`."""
 SCOPES: Final = "SCOPES"
 """The scopes that every token must have, separated by spaces."""
+SCOPE_PREFIX: Final = "SCOPE_PREFIX"
+"""What the names of scopes begin with where clients ask for them; empty for nothing."""
 RESOURCE_METADATA_URL: Final = "RESOURCE_METADATA_URL"
 """Where clients read which authorization server issues tokens (RFC 9728)."""
 

@@ -21,7 +21,7 @@ CONTEXT = json.loads((ROOT / "cdk.json").read_text())["context"] | {
     "tools": str(PLATFORM_TOOLS),
 }
 IAM, OPEN = {"auth": "iam", "principal": "session"}, {"auth": "none"}
-OAUTH = {"auth": "oauth", "issuer": "https://login.example/tenant/v2.0", "audience": "api://mcp"}
+OAUTH = {"auth": "oauth", "issuer": "https://login.example/tenant/v2.0"}
 ONE_ADDRESS = {"streaming": "true", "domain": "mcp.example.com"}
 GIVEN_KEY = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 EARLIER_KEY = GIVEN_KEY.replace("1234abcd", "4321dcba")
@@ -48,6 +48,8 @@ JOBS: dict[str, dict[str, str]] = {
         "tools": "fork",
         "stack": "fork",
         "url": "https://cdn.example.com/tools/mcp",
+        "origins": "https://app.example.com",
+        "audience": "https://cdn.example.com/tools/mcp api://mcp",
         "max_tasks": "7",
         "max_depth": "20",
         "max_workers": "7",
@@ -71,7 +73,13 @@ JOBS: dict[str, dict[str, str]] = {
     "given key": {**IAM, "encryption": GIVEN_KEY, "reserved": "off", "alarms": TOPIC},
     "traced": {**OAUTH, **ONE_ADDRESS, **TRACED, "encryption": "customer", "alarms": "off"},
     "rollout": {**OAUTH, "rollout": "Canary10Percent5Minutes", "provisioned": "2"},
-    "snapstart": {**OAUTH, **ONE_ADDRESS, "snapstart": "on"},
+    "snapstart": {
+        **OAUTH,
+        **ONE_ADDRESS,
+        "snapstart": "on",
+        "scopes": "mcp tasks:read",
+        "scope_prefix": "api://mcp/",
+    },
     "nothing accepted": {**IAM, "tools": "fork"},
     "nothing accepted, open": {
         **OPEN,

@@ -45,8 +45,9 @@ DIFFERENCES = {
 
 
 def _normalised(assembly: Assembly) -> dict[str, Any]:
-    """The template without what follows from the code's bytes and from other properties, and
-    without what is ONLY_ON_AWS.
+    """The template without what follows from the code's bytes and from other properties, without
+    what is ONLY_ON_AWS, and without what is there for web pages because ALLOWED_ORIGINS names some
+    (`test_cors.py`).
 
     The functions' code is built for another Python and machine (`Profile.target`), and the id of
     API Gateway's deployment is a hash of its methods.
@@ -57,7 +58,16 @@ def _normalised(assembly: Assembly) -> dict[str, Any]:
         name: resource
         for name, resource in template["Resources"].items()
         if not resource["Metadata"]["aws:cdk:path"].startswith(ONLY_ON_AWS)
+        and "/OPTIONS/" not in resource["Metadata"]["aws:cdk:path"]
     }
+    for resource in template["Resources"].values():
+        if resource["Type"] == "AWS::ApiGateway::GatewayResponse":
+            headers = resource["Properties"].pop("ResponseParameters", {})
+            resource["Properties"]["ResponseParameters"] = {
+                name: value for name, value in headers.items() if "Access-Control" not in name
+            }
+        if "DependsOn" in resource:
+            resource["DependsOn"] = [n for n in resource["DependsOn"] if "OPTIONS" not in n]
     for resource in template["Resources"].values():
         code = resource["Properties"].get("Code")
         if code:

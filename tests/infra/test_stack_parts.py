@@ -84,6 +84,7 @@ def test_a_function_gets_the_environment_that_its_handler_reads(on_aws: Assembly
             "PRINCIPAL",
             "QUOTA_PER",
             "SCOPES",
+            "SCOPE_PREFIX",
             "RESOURCE_METADATA_URL",
             "LIMITS",
             METRICS,

@@ -6,7 +6,7 @@ The API function sees the body too, and checks the scopes again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +14,7 @@ from typing import Any, Final
 from .. import environment as names
 from ..protocol.errors import ProtocolError
 from ..protocol.headers import Headers, decode_header
+from ..protocol.scope_names import ScopeNames
 from ..protocol.www_authenticate import bearer_challenge
 from ..registry.catalogue import FILE_NAME, Catalogue
 from .bearer import bearer_token
@@ -35,19 +36,21 @@ class Decision:
 class RequestAuthorizer:
     """Decides about the requests of one deployment.
 
-    `environment` has ISSUER, AUDIENCE, TOKEN_TYP, SCOPES and RESOURCE_METADATA_URL (see
-    `environment.py`).
+    `environment` has ISSUER, AUDIENCE, TOKEN_TYP, SCOPES, SCOPE_PREFIX and RESOURCE_METADATA_URL
+    (see `environment.py`).
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         issuer = environment[names.ISSUER]
         self._tokens = TokenVerifier(
             issuer,
-            environment[names.AUDIENCE],
+            frozenset(environment[names.AUDIENCE].split()),
             Jwks(issuer),
             at_jwt_only=environment.get(names.TOKEN_TYP) == "at+jwt",
         )
         self._scopes = environment[names.SCOPES].split()
+        # Lambda replaces a function's code before its environment.
+        self._scope_names = ScopeNames(environment.get(names.SCOPE_PREFIX, ""))
         self._resource_metadata = environment[names.RESOURCE_METADATA_URL]
 
     @cached_property
@@ -64,12 +67,14 @@ class RequestAuthorizer:
         """
         headers = Headers(_all_values(event, "multiValueHeaders", "headers"))
         query = _all_values(event, "multiValueQueryStringParameters", "queryStringParameters")
-        grant = self._tokens.verify(bearer_token(headers, query))
+        found = self._tokens.verify(bearer_token(headers, query))
+        grant = replace(found, scopes=self._scope_names.short(found.scopes))
         needed = self._needed_scopes(headers)
         if grant.scopes.issuperset(needed):
             return Decision(grant, None)
+        asked = self._scope_names.long(needed)
         return Decision(
-            grant, bearer_challenge(self._resource_metadata, needed, "insufficient_scope")
+            grant, bearer_challenge(self._resource_metadata, asked, "insufficient_scope")
         )
 
     def _needed_scopes(self, headers: Headers) -> list[str]:

@@ -82,7 +82,7 @@ class Grant:
 
 
 class TokenVerifier:
-    """Verifies the access tokens of one issuer for one audience.
+    """Verifies the access tokens of one issuer, which have to name one of the audiences.
 
     With `at_jwt_only`, the header has to say that the token is an access token (RFC 9068, section
     4). Tests pass `clock`, in seconds.
@@ -91,14 +91,14 @@ class TokenVerifier:
     def __init__(
         self,
         issuer: str,
-        audience: str,
+        audiences: frozenset[str],
         keys: Jwks,
         clock: Callable[[], float] = time.time,
         *,
         at_jwt_only: bool = False,
     ) -> None:
         self._issuer = issuer
-        self._audience = audience
+        self._expected_audiences = audiences
         self._keys = keys
         self._clock = clock
         self._types = _RFC_9068 if at_jwt_only else _TYPES
@@ -113,7 +113,8 @@ class TokenVerifier:
         claims = _signed_claims(token, self._key(header))
         if claims.get("iss") != self._issuer:
             raise InvalidToken("wrong_iss")
-        if self._audience not in self._audiences(claims):
+        named = {name for name in self._audiences(claims) if isinstance(name, str)}
+        if not named & self._expected_audiences:
             raise InvalidToken("wrong_aud")
         _check_kind(header, claims)
         self._check_times(claims)
@@ -231,11 +232,26 @@ def _subject(claims: Mapping[str, Any]) -> str:
 
 
 def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
-    """The scopes in `scope` (RFC 9068, section 2.2.3), or in `scp`, as Entra ID and Okta do."""
-    value = claims.get("scope", claims.get("scp", ""))
+    """The scopes in `scope` (RFC 9068, section 2.2.3), or in `scp`, as Entra ID and Okta do.
+
+    An application of Entra ID that acts for itself has `roles` in their place ("Access token claims
+    reference": the client credential flow "uses this set of permission in place of user scopes").
+    The roles of a user are none: the client was not given them.
+    """
+    value = claims.get("scope", claims.get("scp"))
+    if value is None:
+        value = claims.get("roles", "") if _is_application_of_entra(claims) else ""
     found = [n for n in value.split(" ") if n] if isinstance(value, str) else value
     if not isinstance(found, list):
         raise InvalidToken("invalid_scope")
     if not all(isinstance(name, str) and _SCOPE.fullmatch(name) for name in found):
         raise InvalidToken("invalid_scope")
     return frozenset(found)
+
+
+def _is_application_of_entra(claims: Mapping[str, Any]) -> bool:
+    """Whether a token of Entra ID is an application's own: by `idtyp`, which an API has to ask for
+    ("Optional claims reference"), or because its subject is the requestor itself; a user's subject
+    is another for each API.
+    """
+    return claims.get("idtyp") == "app" or claims.get("oid", "") == claims.get("sub")

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..protocol.errors import InsufficientScope
+from ..protocol.scope_names import ONE_NAME, ScopeNames
 from .call import Call
 
 
@@ -21,6 +22,8 @@ class ScopeCheck:
     """The scopes that every request needs."""
     resource_metadata: str = ""
     """The URL of the protected resource metadata (RFC 9728), for the challenge."""
+    names: ScopeNames = ONE_NAME
+    """By which names a client asks for scopes."""
 
     def check(self, call: Call, scopes: Iterable[str]) -> None:
         """Raise InsufficientScope (HTTP 403) for a token that lacks one of `scopes`.
@@ -30,4 +33,4 @@ class ScopeCheck:
         """
         needed = tuple(dict.fromkeys((*self.scopes, *scopes)))
         if call.scopes is not None and not call.scopes.issuperset(needed):
-            raise InsufficientScope(needed, self.resource_metadata)
+            raise InsufficientScope(self.names.long(needed), self.resource_metadata)

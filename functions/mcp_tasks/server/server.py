@@ -207,7 +207,8 @@ class _Parts:
 
     @cached_property
     def _scope_check(self) -> ScopeCheck:
-        return ScopeCheck(self._deployment.scopes, self._deployment.resource_metadata)
+        deployment = self._deployment
+        return ScopeCheck(deployment.scopes, deployment.resource_metadata, deployment.scope_names)
 
     @cached_property
     def _access(self) -> TaskAccess:

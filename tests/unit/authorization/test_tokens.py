@@ -55,7 +55,7 @@ def checked_by(
 ) -> TokenVerifier:
     """A verifier of an issuer's tokens, whose keys are read without a network."""
     keys = Jwks(issuer.url, lambda url: issuer.document(urlsplit(url).path))
-    return TokenVerifier(issuer.url, audience, keys, clock)
+    return TokenVerifier(issuer.url, frozenset(audience.split()), keys, clock)
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +211,7 @@ def test_a_token_without_a_key_id_is_the_only_keys(issuer: Signer) -> None:
 def test_a_rotated_key_is_good_and_the_withdrawn_one_is_not() -> None:
     issuer, now = Signer(URL, ["ES256"]), float(NOW)
     keys = Jwks(URL, lambda url: issuer.document(urlsplit(url).path), lambda: now)
-    tokens = TokenVerifier(URL, AUDIENCE, keys, lambda: NOW)
+    tokens = TokenVerifier(URL, frozenset([AUDIENCE]), keys, lambda: NOW)
     before = issuer.mint("ES256", iat=NOW, exp=NOW + 600)
     assert tokens.verify(before)
     issuer.rotate()
@@ -317,7 +317,7 @@ def test_access_tokens_can_have_to_say_that_they_are(
 ) -> None:
     """`-c token_typ=at+jwt`: RFC 9068, section 4, "MUST verify that the typ header value is"."""
     keys = Jwks(issuer.url, lambda url: issuer.document(urlsplit(url).path))
-    tokens = TokenVerifier(issuer.url, AUDIENCE, keys, at_jwt_only=True)
+    tokens = TokenVerifier(issuer.url, frozenset([AUDIENCE]), keys, at_jwt_only=True)
     token = issuer.mint(header={"typ": type_})
     if good:
         assert tokens.verify(token)
@@ -550,9 +550,16 @@ def test_no_subject_has_the_principal_of_a_client(check: Check) -> None:
         ({"scp": ["a", "https://mcp.example/b"]}, {"a", "https://mcp.example/b"}),
         ({"scope": "a", "scp": "b"}, {"a"}),
         ({"scope": "", "scp": "b"}, set()),
+        ({"roles": ["a"]}, set()),
+        ({"roles": ["a"], "idtyp": "app"}, {"a"}),
+        ({"roles": ["a", "b"], "oid": "alice"}, {"a", "b"}),
+        ({"roles": ["a"], "oid": "another"}, set()),
+        ({"roles": ["a"], "idtyp": "user"}, set()),
+        ({"roles": ["a"], "idtyp": "app", "scp": "b"}, {"b"}),
+        ({"roles": ["a"], "oid": "alice", "scp": ""}, set()),
     ],
 )
-def test_scopes_are_a_string_or_a_list(
+def test_scopes_are_a_string_or_a_list_or_an_applications_roles(
     check: Check, claims: dict[str, Any], scopes: set[str]
 ) -> None:
     assert check(**claims).scopes == scopes
