@@ -21,7 +21,8 @@ class Record:
     """A file of JSON lines, each of them once."""
 
     def __init__(self, file: Path) -> None:
-        self._file = file.open("w", encoding="utf-8", buffering=1)
+        file.write_text("", encoding="utf-8")
+        self._file = file
         self._seen: set[str] = set()
         self._lock = threading.Lock()
 
@@ -31,7 +32,8 @@ class Record:
         with self._lock:
             if line not in self._seen:
                 self._seen.add(line)
-                self._file.write(f"{line}\n")
+                with self._file.open("a", encoding="utf-8") as lines:
+                    lines.write(f"{line}\n")
 
 
 def install(folder: Path, iam_evaluator: Any, stepfunctions: Any) -> None:
