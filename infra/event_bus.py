@@ -80,12 +80,22 @@ class TaskEvents(Construct):
         self._bus.grant_put_events_to(grantee)
 
     def allow_announcing(self, grantee: iam.IGrantable, *methods: str) -> None:
-        """Allow to put these notifications onto the bus, and no changes of tasks."""
+        """Allow to put these notifications onto the bus, and no changes of tasks.
+
+        The service authorization reference calls the key a list, and the user guide's examples take
+        it for one string ("Using IAM policy conditions in Amazon EventBridge"). The condition means
+        the same for both.
+        """
+        detail_type = "events:detail-type"
         grantee.grant_principal.add_to_principal_policy(
             iam.PolicyStatement(
                 actions=["events:PutEvents"],
                 resources=[self._bus.event_bus_arn],
-                conditions={"StringEquals": {"events:detail-type": sorted(methods)}},
+                conditions={
+                    "ForAllValues:StringEquals": {detail_type: sorted(methods)},
+                    # Without a value, "for all" would hold.
+                    "Null": {detail_type: "false"},
+                },
             )
         )
 

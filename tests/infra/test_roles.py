@@ -88,10 +88,15 @@ CALLER = {
 }
 LIST = {"dynamodb:Query"}
 PUBLISH = {"events:PutEvents"}
-BUS_FOR = "<Events/Bus.Arn> where events:detail-type = "
-RESOURCE_CHANGES = f"{BUS_FOR}notifications/resources/updated"
-LIST_CHANGES = BUS_FOR + " or ".join(
-    f"notifications/{name}/list_changed" for name in ("prompts", "resources", "tools")
+BUS_FOR = "<Events/Bus.Arn> where ForAllValues:StringEquals events:detail-type = "
+NOT_NULL = " and Null events:detail-type = false"
+RESOURCE_CHANGES = f"{BUS_FOR}notifications/resources/updated{NOT_NULL}"
+LIST_CHANGES = (
+    BUS_FOR
+    + " or ".join(
+        f"notifications/{name}/list_changed" for name in ("prompts", "resources", "tools")
+    )
+    + NOT_NULL
 )
 SESSION = {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"}
 

@@ -10,6 +10,7 @@ What an earlier run has seen is kept, because no run sees all: remove a file to 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -26,21 +27,14 @@ EXAMPLES: Final = 3
 """Evaluations that are kept of an expression, as different as they come."""
 MAX_CHARACTERS: Final = 4_000
 """Of an evaluation that is kept."""
+TEMPORARY: Final = re.compile(r"/[\w./-]*/pytest-\d+/")
+"""The temporary folder of a run of the tests."""
 FOLDERS: Final = (
     PLATFORM_TOOLS,
     *TOOL_FOLDERS,
     ROOT / "tests" / "integration" / "guarded_tools",
     ROOT / "tests" / "conformance" / "tools",
 )
-
-
-def unknown_calls(record: Path) -> set[tuple[str, str, str]]:
-    """The roles, actions and resources of a record that `calls.json` does not have."""
-    known, seen_now = (
-        {(call.role, call.action, call.resource) for call in calls if call.allowed}
-        for calls in (known_calls(), recorded_calls(record))
-    )
-    return seen_now - known
 
 
 def known_calls() -> list[Call]:
@@ -72,7 +66,8 @@ def examples(evaluations: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Some evaluations of each expression."""
     kept: dict[str, dict[str, dict[str, Any]]] = {}
     for entry in evaluations:
-        line = json.dumps(entry)
+        line = TEMPORARY.sub("/tmp/", json.dumps(entry))
+        entry = json.loads(line)
         shapes = kept.setdefault(entry["expression"], {})
         if len(shapes) < EXAMPLES and len(line) <= MAX_CHARACTERS:
             shapes.setdefault(json.dumps(_shape(entry.get("value", entry))), entry)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from local.emulator import REGION
-from tests.infra.assembly import Assembly
+from tests.infra.assembly import Assembly, as_list
 from tests.infra.second_opinions.calls import (
     DURABLE_WORKER,
     STATE_MACHINE,
@@ -35,6 +35,30 @@ VARIANTS: Final = (
     *("fork", "no tasks", "own key", "given key"),
 )
 """Of tests/infra/conftest.py: each kind of auth, one gateway and two, and both encryptions."""
+UNSEEN: Final = {
+    # S3 asks for it to say of a key that it is not there; Lambda's event source lists no streams.
+    *(
+        (role, "s3:ListBucket")
+        for role in ("Api", "Finish", "Subtasks", "SubscriptionsApi", "Sweep")
+    ),
+    ("Publish", "dynamodb:ListStreams"),
+    # The local gateway, which streams, has the role of the api function.
+    *(
+        ("SubscriptionsApi", f"dynamodb:{name}")
+        for name in ("BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem")
+    ),
+    ("SubscriptionsApi", "s3:GetObject"),
+    # Of ways that the unit tests take, and that a run of the deployed tests rarely or never takes.
+    *(("Ask", f"dynamodb:{name}") for name in ("BatchGetItem", "GetItem")),
+    *(("Subtasks", name) for name in ("dynamodb:BatchGetItem", "states:StopExecution")),
+    *(("Sweep", name) for name in ("events:PutEvents", "s3:GetObject", "s3:PutObject")),
+    ("Sweep", "states:StartExecution"),
+    *(
+        (f"Tools/{name}/Worker", "events:PutEvents")
+        for name in ("estimate_savings", "tally_columns")
+    ),
+}
+"""Roles and actions that they have, and that no test of a deployed stack was seen to use."""
 Templates = dict[str, ResolvedTemplate]
 
 
@@ -111,6 +135,25 @@ def test_the_uses_of_the_stack_s_key_are_allowed(
     }
     assert len({question.role.path for question in questions.values()}) > 8
     assert _refused(templates, list(questions.values())) == []
+
+
+def test_every_grant_was_seen_in_use_or_is_named(
+    templates: Templates, recorded: list[Call]
+) -> None:
+    variant = "domain"
+    template = templates[variant]
+    used = {
+        (question.role.path.removesuffix("/Role"), question.action)
+        for question in _allowed_questions({variant: template}, recorded)
+    }
+    granted = {
+        (role.path.removesuffix("/Role"), action)
+        for role in template.of_type("AWS::IAM::Role")
+        for document in template.policies(role)
+        for statement in document["Statement"]
+        for action in as_list(statement["Action"])
+    }
+    assert granted - used == UNSEEN
 
 
 def test_what_was_denied_is_denied(templates: Templates, recorded: list[Call]) -> None:

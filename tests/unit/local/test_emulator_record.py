@@ -58,7 +58,7 @@ def test_an_expression_is_recorded_with_what_it_saw_and_what_came_of_it(
     modules: tuple[Any, Any], tmp_path: Path
 ) -> None:
     evaluate = modules[1]._evaluate_jsonata
-    context = {"Execution": {"Name": "c1-a"}, "variables": {"answers": {}}}
+    context: dict[str, Any] = {"Execution": {"Name": "c1-a"}, "variables": {"answers": {}}}
     assert evaluate("$a", {"in": 1}, context, {"out": 2}) == 2
     with pytest.raises(SpoiledError):
         evaluate("$spoiled", {}, context, None, {"Error": "e"})
