@@ -14,14 +14,14 @@ IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$(CURD
 # arguments of its own, and those of AWS alone. docs/configuration.md describes them.
 OPTIONS = stack cell companion_tools auth issuer audience scopes scope_prefix token_typ principal quota_per origins hosts max_tasks max_creations max_polls max_subscriptions max_new_subscriptions max_calls max_workers max_body max_arguments max_depth max_values max_ttl_days rate burst
 UP_OPTIONS = tools streaming
-AWS_OPTIONS = stage url domain priority access_log data encryption earlier_keys reserved rollout provisioned snapstart alarms budget dashboard tool_metrics tracing execution_log
+AWS_OPTIONS = stage url domain hosted_zone certificate priority access_log data encryption earlier_keys reserved rollout provisioned snapstart alarms budget dashboard tool_metrics tracing execution_log
 context = $(foreach key,$(1),$(if $($(key)),-c '$(key)=$($(key))'))
 arguments = $(foreach key,$(1),$(if $($(key)),--$(key) '$($(key))'))
 CONTEXT = $(call context,$(OPTIONS) $(UP_OPTIONS) $(AWS_OPTIONS))
 # The stack that a command is about, where it is not the one of server.toml.
 STACK = $(if $(stack),--stack '$(stack)',$(if $(stage),--stack "$$($(IN_ENV) python -m infra.stages '$(stage)')"))
 
-.PHONY: help demo up down connect check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap diff preflight deploy verify tasks logs dashboard replay replay-task replay-check restore destroy drain add lock clean python
+.PHONY: help demo up down connect doctor check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap diff preflight deploy verify tasks logs dashboard replay replay-task replay-check restore destroy drain add lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -46,6 +46,10 @@ down: python ## Stop what `make up` left running
 
 connect: python ## How Claude Code, VS Code, Cursor and others get the running or deployed server [url=...]
 	@$(LOCAL) connect $(if $(url),--url '$(url)') $(if $(stack),--stack '$(stack)')
+
+doctor: python ## Whether clients find out where to log in, and where each would stop [url=... | stack=... | stage=...]
+	@$(LOCAL) prepare
+	@$(IN_ENV) python -m operations.doctor $(if $(url),--url '$(url)') $(STACK)
 
 check: python ## Before each commit, in a minute: format, lint, types, the tests of your tools, synthesis
 	@$(LOCAL) prepare --tests

@@ -9,6 +9,8 @@ from .option import Option
 LABEL: Final = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 HOST_NAME: Final = rf"(?i:(?=.{{1,253}}$)({LABEL}\.)+{LABEL})"
 """RFC 1123, section 2.1."""
+ZONE_ID: Final = "[A-Z0-9]{1,32}"
+CERTIFICATE_ARN: Final = r"arn:aws[a-z-]*:acm:[a-z0-9-]+:[0-9]{12}:certificate/[a-z0-9-]+"
 MAX_PRIORITY: Final = 90_000
 """Four rules of a stack fit below API Gateway's 1,000,000 with it (`infra/routing.py`)."""
 
@@ -46,12 +48,34 @@ ADDRESS: Final = (
     ),
     Option(
         "domain",
-        "A custom domain of API Gateway, of the same account and region, that leads to the stack. "
+        "A custom domain of API Gateway, of the same account and region, that leads to the stack; "
+        "the API's own host then answers no more. It exists already, unless `hosted_zone` or "
+        "`certificate` says that the stack creates it ([addresses](addresses.md)). "
         "Several stacks, each with its own `cell`, can share one; all have the same `auth`.",
         "a host name, such as mcp.example.com",
         "domain=mcp.example.com",
         emulator=False,
         pattern=f"|{HOST_NAME}",
+    ),
+    Option(
+        "hosted_zone",
+        "The stack creates `domain`, with a certificate and a DNS record in this public zone of "
+        "Route 53. All three stay when the stack is removed.",
+        "the id of a hosted zone, as aws route53 list-hosted-zones shows it, such as "
+        "Z0123456789ABCDEFGHIJ",
+        "hosted_zone=Z0123456789ABCDEFGHIJ",
+        emulator=False,
+        pattern=f"|{ZONE_ID}",
+    ),
+    Option(
+        "certificate",
+        "The stack creates `domain` with this certificate of AWS Certificate Manager. Without "
+        "`hosted_zone`, the DNS record is made by hand: the output `DomainTarget` is its value.",
+        "the ARN of a certificate of this region, arn:aws:acm:...",
+        "certificate=arn:aws:acm:eu-west-1:111122223333:certificate/"
+        "1234abcd-12ab-34cd-56ef-1234567890ab",
+        emulator=False,
+        pattern=f"|{CERTIFICATE_ARN}",
     ),
     Option(
         "priority",

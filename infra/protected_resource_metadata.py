@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
 from aws_cdk import aws_apigateway as apigateway
 
 from .auth_options import OAuth
-from .cdk_nag_findings import acknowledge
 from .cors import answer_preflights
+from .endpoint_address import WELL_KNOWN, EndpointAddress
+from .fixed_answer import FixedAnswer
+from .settings import ENDPOINT
 
-WELL_KNOWN: Final = (".well-known", "oauth-protected-resource")
-PATH: Final = f"/{'/'.join(WELL_KNOWN)}/mcp"
-"""RFC 9728, section 3.1: the well-known string stands before the resource's own path. A client that
-got no challenge asks here first, and then without that path (authorization/index.mdx)."""
 HEADERS: Final = {
     "Cache-Control": "public, max-age=3600",
     # Anybody may read it, also a page in a browser (RFC 9728 leaves it open; RFC 8414 does not).
@@ -22,52 +19,43 @@ HEADERS: Final = {
 }
 
 
-def serve_metadata(api: apigateway.RestApi, url: str, name: str, oauth: OAuth) -> None:
-    """Serve the document at both well-known paths, to everybody, without calling a function.
+def serve_metadata(
+    api: apigateway.RestApi, address: EndpointAddress, name: str, oauth: OAuth
+) -> None:
+    """Serve the document at its well-known paths, to everybody, without calling a function.
 
-    The document is part of a template of API Gateway's, in which `$` and `#` have a meaning: no
-    value may hold either, and `infra/auth_options.py` refuses those that do.
+    A client that got no challenge asks for the path with the endpoint's own inserted, and then for
+    the one without (authorization-server-discovery.mdx, "Protected Resource Metadata Discovery
+    Requirements"). The path that ends in `/mcp` is there also where the endpoint's is longer: for a
+    proxy that takes the rest of the path away.
+
+    API Gateway reads `$` and `#` as parts of a template: no value may hold either, and
+    `infra/auth_options.py` refuses those that do.
     """
     document = {
-        "resource": url,
+        "resource": address.url,
         "authorization_servers": [oauth.issuer],
         "bearer_methods_supported": ["header"],
         "resource_name": name,
     }
     if oauth.scopes:  # section 3.2: what has no values must be left out
         document["scopes_supported"] = list(oauth.scope_names.long(oauth.scopes))
-    resource = api.root
+    reason = "Names the issuer of tokens to callers that have no token yet"
+    answer = FixedAnswer(200, document, reason, HEADERS)
+    without_path: apigateway.IResource = api.root
     for part in WELL_KNOWN:
-        resource = resource.add_resource(part)
-    _serve(resource, json.dumps(document))
-    _serve(resource.add_resource("mcp"), json.dumps(document))
+        without_path = _child(without_path, part)
+    resources = [without_path]
+    for path in dict.fromkeys([(ENDPOINT.strip("/"),), address.inserted_path]):
+        resource = without_path
+        for part in path:
+            resource = _child(resource, part)
+        resources.append(resource)
+    for resource in resources:
+        answer.add_to(resource, "GET")
+        # The official SDKs send it, and browsers ask before they do.
+        answer_preflights(resource, ["Mcp-Protocol-Version"])
 
 
-def _serve(resource: apigateway.IResource, document: str) -> None:
-    method = resource.add_method(
-        "GET",
-        apigateway.MockIntegration(
-            request_templates={"application/json": '{"statusCode": 200}'},
-            passthrough_behavior=apigateway.PassthroughBehavior.NEVER,
-            integration_responses=[
-                apigateway.IntegrationResponse(
-                    status_code="200",
-                    response_parameters={
-                        f"method.response.header.{name}": f"'{value}'"
-                        for name, value in HEADERS.items()
-                    },
-                    response_templates={"application/json": document},
-                )
-            ],
-        ),
-        method_responses=[
-            apigateway.MethodResponse(
-                status_code="200",
-                response_parameters={f"method.response.header.{name}": True for name in HEADERS},
-            )
-        ],
-    )
-    # The official SDKs send it, and browsers ask before they do.
-    answer_preflights(resource, ["Mcp-Protocol-Version"])
-    for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
-        acknowledge(method, rule, "Names the issuer of tokens to callers that have no token yet")
+def _child(parent: apigateway.IResource, part: str) -> apigateway.IResource:
+    return parent.get_resource(part) or parent.add_resource(part)

@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from aws_cdk import Stack
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -17,12 +16,14 @@ from .authorizer_function import Authorizer
 from .cdk_nag_findings import acknowledge
 from .cors import gateway_response_headers
 from .encryption import Encryption
+from .endpoint_address import address_of
 from .gateway_responses import answer_in_json_rpc, challenge_callers
 from .log_groups import log_group
-from .protected_resource_metadata import PATH as METADATA_PATH
 from .protected_resource_metadata import serve_metadata
 from .response_transfer import ResponseTransfer
 from .settings import ENDPOINT, Settings
+from .tls import require_tls
+from .unknown_paths import answer_unknown_paths
 
 STAGE: Final = "v1"
 HTTP_METHODS: Final = ("POST", "GET", "DELETE")
@@ -55,8 +56,8 @@ class Gateway(Construct):
         super().__init__(scope, construct_id)
         settings = props.settings
         api = self._rest_api(props)
-        base_url = _base_url(api, settings)
-        self.url = base_url + ENDPOINT
+        address = address_of(settings, api, STAGE)
+        self.url = address.url
         mcp = api.root.add_resource(ENDPOINT.strip("/"))
         authorizer = props.authorizer.for_api(self) if props.authorizer else None
         for http_method in HTTP_METHODS:
@@ -65,13 +66,13 @@ class Gateway(Construct):
             _preflight_method(mcp, props)
         cors_headers = gateway_response_headers(settings.allowed_origins)
         answer_in_json_rpc(api, cors_headers)
+        answer_unknown_paths(api, mcp, HTTP_METHODS)
         if settings.oauth and props.authorizer:
-            metadata_url = base_url + METADATA_PATH
             scopes = settings.oauth.scope_names.long(settings.oauth.scopes)
-            challenge_callers(api, metadata_url, scopes, cors_headers)
-            serve_metadata(api, self.url, settings.stack, settings.oauth)
+            challenge_callers(api, address.metadata_url, scopes, cors_headers)
+            serve_metadata(api, address, settings.stack, settings.oauth)
             for function in (props.function, props.authorizer.function):
-                function.add_environment(environment.RESOURCE_METADATA_URL, metadata_url)
+                function.add_environment(environment.RESOURCE_METADATA_URL, address.metadata_url)
             if not settings.oauth.audiences:
                 props.authorizer.function.add_environment(environment.AUDIENCE, self.url)
         self._accept_findings(api, settings)
@@ -83,11 +84,13 @@ class Gateway(Construct):
     def _rest_api(self, props: GatewayProps) -> apigateway.RestApi:
         settings = props.settings
         access_log = self._access_log(settings, props.encryption) if settings.access_log else {}
-        return apigateway.RestApi(
+        api = apigateway.RestApi(
             self,
             "RestApi",
             rest_api_name=props.name,
             endpoint_types=[apigateway.EndpointType.REGIONAL],
+            # With a domain, nothing but the domain leads here.
+            disable_execute_api_endpoint=settings.domain is not None or None,
             deploy_options=apigateway.StageOptions(
                 stage_name=STAGE,
                 tracing_enabled=settings.monitoring.tracing or None,
@@ -96,6 +99,8 @@ class Gateway(Construct):
                 **access_log,
             ),
         )
+        require_tls(api)
+        return api
 
     def _access_log(self, settings: Settings, encryption: Encryption) -> dict[str, Any]:
         """A line of JSON for each request, with what went wrong before and behind the function: in
@@ -153,21 +158,6 @@ class Gateway(Construct):
             "AwsSolutions-APIG2",
             "The function validates, and says in JSON-RPC what is wrong; the gateway could not",
         )
-
-
-def _base_url(api: apigateway.RestApi, settings: Settings) -> str:
-    """The part of the server's URLs before the path.
-
-    API Gateway's own URL is composed here, and not taken from the stage: CloudFormation creates
-    what refers to the stage after all methods of the API, and so after the functions that need this
-    URL.
-    """
-    if settings.url:
-        return settings.url.removesuffix(ENDPOINT)
-    if settings.domain:
-        return f"https://{settings.domain}"
-    stack = Stack.of(api)
-    return f"https://{api.rest_api_id}.execute-api.{stack.region}.{stack.url_suffix}/{STAGE}"
 
 
 def _preflight_method(resource: apigateway.Resource, props: GatewayProps) -> None:

@@ -1,8 +1,10 @@
 """The routing rules that lead a custom domain's requests to this stack.
 
 Several stacks, each a cell with a priority of its own, share one domain of the same account and
-region. The domain exists already, and its routing mode has rules in it (`ROUTING_RULE_ONLY` or
-`ROUTING_RULE_THEN_API_MAPPING`).
+region. One of them creates it (`infra/custom_domain.py`), or it exists already; its routing mode
+has rules in it (`ROUTING_RULE_ONLY` or `ROUTING_RULE_THEN_API_MAPPING`), which
+`operations/preflight.py` checks before a deployment. A domain takes 50 rules by default, and a cell
+needs five of them: ten cells fit.
 
 API Gateway takes the first rule that matches, in the order of their priorities, from 1 to
 1,000,000 and each used once in a domain (API Gateway developer guide, "Routing rules to connect API
@@ -74,6 +76,8 @@ class Routing(Construct):
         subscriptions: Gateway,
     ) -> None:
         super().__init__(scope, construct_id)
+        # Not a reference, also where the stack creates the domain: a rule whose domain's ARN
+        # changes is replaced, and the new one's priority is still taken.
         arn = Stack.of(self).format_arn(
             service="apigateway",
             account="",

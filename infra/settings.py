@@ -15,6 +15,7 @@ from mcp_tasks.server_identity import ServerIdentity
 
 from .auth_options import Iam, OAuth, auth_of, check_scopes, iam_of
 from .cdk_context import Context, refusal
+from .custom_domain import DomainProps
 from .deployment_profiles import Profile, profile_of
 from .limits import Throttle, check_ttl, limits_of, max_ttl_of, throttle_of
 from .monitoring_settings import MonitoringSettings
@@ -57,6 +58,8 @@ class Settings:
     streaming: bool
     companion_tools: bool
     domain: str | None
+    own_domain: DomainProps | None
+    """The domain, where the stack creates it."""
     priority: int
     access_log: bool
     monitoring: MonitoringSettings
@@ -123,6 +126,7 @@ class Settings:
             streaming=streaming,
             companion_tools=context.text("companion_tools") == "on",
             domain=domain or None,
+            own_domain=DomainProps.from_context(context, domain),
             priority=context.number("priority"),
             access_log=context.text("access_log") == "on",
             monitoring=MonitoringSettings.from_context(context),

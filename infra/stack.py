@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from aws_cdk import Annotations, CfnOutput, Stack, Tags
 from aws_cdk import aws_lambda as lambda_
@@ -15,8 +16,10 @@ from .ask import AskFunction
 from .audiences import warn_of_other_audiences
 from .authorizer_function import Authorizer
 from .budget import TAG
+from .custom_domain import CustomDomain
 from .deliver import DeliverFunction
 from .encryption import Encryption
+from .endpoint_address import serves_its_root
 from .event_bus import TaskEvents
 from .execution_log import ExecutionLog
 from .finish import FinishFunction
@@ -34,6 +37,13 @@ from .subtasks import SubtasksFunction
 from .sweep import SweepFunction, SweptStores
 from .tables import Tables
 from .tool_workflows import ToolWorkflows, WorkflowProps
+
+HIDDEN_ISSUER: Final = (
+    "-c auth=oauth without a domain: clients that do not follow WWW-Authenticate cannot find the "
+    "issuer, because API Gateway's own host serves nothing outside of a stage (RFC 9728, section "
+    "3.1). Add -c domain=mcp.example.com -c hosted_zone=ID (aws route53 list-hosted-zones), or "
+    "-c url= of a CDN in front; make doctor url=... shows where each client would stop"
+)
 
 
 class McpTasksStack(Stack):
@@ -77,6 +87,7 @@ class McpTasksStack(Stack):
         CfnOutput(self, "EventBus", value=task_events.name, description="Gets every change")
         protect_data(self, retain=settings.data == "retain")
         self._warn_of_open_server(settings)
+        self._warn_of_hidden_issuer(settings)
         self._describe(settings)
 
     def _describe(self, settings: Settings) -> None:
@@ -105,7 +116,9 @@ class McpTasksStack(Stack):
             subscriptions = api.gateway
             CfnOutput(self, "SubscriptionsApiId", value=subscriptions.rest_api_id)
         if settings.domain:
-            Routing(self, "Routing", settings, gateway, subscriptions)
+            routing = Routing(self, "Routing", settings, gateway, subscriptions)
+            if settings.own_domain:
+                routing.node.add_dependency(CustomDomain(self, "Domain", settings.own_domain))
         warn_of_other_audiences(self, settings.oauth, gateway.url)
         CfnOutput(self, "Endpoint", value=gateway.url, description="The MCP endpoint")
         CfnOutput(self, "ApiId", value=gateway.rest_api_id)
@@ -118,3 +131,7 @@ class McpTasksStack(Stack):
                 "-c auth=none: anybody who knows the endpoint can call every tool, and all callers "
                 "count as one",
             )
+
+    def _warn_of_hidden_issuer(self, settings: Settings) -> None:
+        if settings.oauth and not serves_its_root(settings) and not settings.profile.loopback:
+            Annotations.of(self).add_warning_v2("mcp-tasks:discovery", HIDDEN_ISSUER)

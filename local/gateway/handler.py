@@ -67,7 +67,7 @@ class RequestHandler(BaseHTTPRequestHandler):
             self.send_error(HTTPStatus.BAD_REQUEST, str(error))
             return
         request = self._request()
-        method = self.server.api.methods.get((request.resource, request.http_method))
+        method = self.server.api.method(request.resource, request.http_method)
         if method is None:
             self._refuse("MISSING_AUTHENTICATION_TOKEN", "Missing Authentication Token")
         elif body is None:

@@ -66,6 +66,20 @@ class RestApi:
         responses = client.get_gateway_responses(restApiId=api_id)["items"]
         return cls(api_id, methods, {item["responseType"]: item for item in responses})
 
+    def method(self, path: str, http_method: str) -> Method | None:
+        """The method that takes a request: of the path itself, or of a `{proxy+}` above it.
+
+        `path` is without the stage, and empty where there is none. None for a request that nothing
+        takes.
+        """
+        parents = path.split("/")[:-1]
+        greedy = ("/".join([*parents[:n], "{proxy+}"]) for n in range(len(parents), 0, -1))
+        for resource in (path, *greedy) if path != "/" else (path,):
+            for name in (http_method, "ANY"):
+                if found := self.methods.get((resource, name)):
+                    return found
+        return None
+
     def gateway_response(
         self,
         response_type: str,

@@ -28,6 +28,8 @@ EARLIER_KEY = GIVEN_KEY.replace("1234abcd", "4321dcba")
 TOPIC = "arn:aws:sns:eu-west-1:111122223333:on-call"
 EMAIL = "on-call@example.com"
 TRACED = {"tracing": "on", "execution_log": "on"}
+CERTIFICATE = "arn:aws:acm:eu-west-1:111122223333:certificate/1234abcd-12ab-34cd-56ef-1234567890ab"
+ZONE = "Z0123456789ABCDEFGHIJ"
 JOBS: dict[str, dict[str, str]] = {
     "aws": IAM,
     "local": {"profile": "local"},
@@ -57,11 +59,18 @@ JOBS: dict[str, dict[str, str]] = {
         "rate": "50",
         "burst": "60",
     },
-    "no tasks": {**IAM, "tools": "no tasks", "dashboard": "off"},
+    "no tasks": {
+        **IAM,
+        "tools": "no tasks",
+        "dashboard": "off",
+        "domain": "a.example.com",
+        "certificate": CERTIFICATE,
+    },
     "wrapped": {**IAM, "tools": "wrapped", "stack": "x" * 28},
     "own key": {
         **OAUTH,
         **ONE_ADDRESS,
+        "hosted_zone": ZONE,
         "access_log": "on",
         "alarms": EMAIL,
         "budget": "200",
@@ -88,6 +97,7 @@ JOBS: dict[str, dict[str, str]] = {
     },
     "nothing accepted, domain": {**OAUTH, **ONE_ADDRESS, **TRACED},
     "refused: no auth": {},
+    "refused: path": {**OAUTH, "tools": "no tasks", "url": "https://cdn.example.com/~a/mcp"},
     "refused: scopes": {**IAM, "tools": "scopes"},
 }
 
@@ -181,8 +191,9 @@ def fork(assemblies: dict[str, Assembly]) -> Assembly:
 
 @pytest.fixture(scope="session")
 def with_own_key(assemblies: dict[str, Assembly]) -> Assembly:
-    """`-c encryption=customer -c alarms=on-call@example.com -c budget=200 -c tool_metrics=on`, with
-    all that the other options add."""
+    """`-c encryption=customer -c alarms=on-call@example.com -c budget=200 -c tool_metrics=on
+    -c hosted_zone=...`, with all that the other options add.
+    """
     return _good(assemblies["own key"])
 
 
@@ -218,7 +229,9 @@ def traced(assemblies: dict[str, Assembly]) -> Assembly:
 
 @pytest.fixture(scope="session")
 def no_tasks(assemblies: dict[str, Assembly]) -> Assembly:
-    """A tools folder whose tools all run within the request."""
+    """A tools folder whose tools all run within the request, behind a domain that the stack creates
+    with a given certificate.
+    """
     return _good(assemblies["no tasks"])
 
 

@@ -41,6 +41,7 @@ KEY_OF: dict[str, tuple[str | int, ...]] = {
 WITHOUT_DATA = {
     "AWS::ApiGateway::Authorizer",
     "AWS::ApiGateway::Deployment",
+    "AWS::ApiGateway::DomainName",
     "AWS::ApiGateway::GatewayResponse",
     "AWS::ApiGateway::Method",
     "AWS::ApiGateway::Resource",
@@ -48,6 +49,7 @@ WITHOUT_DATA = {
     "AWS::ApiGateway::Stage",
     "AWS::ApiGatewayV2::RoutingRule",
     "AWS::Budgets::Budget",
+    "AWS::CertificateManager::Certificate",  # ACM keeps its key, with a key of AWS's
     "AWS::CloudWatch::Alarm",
     "AWS::CloudWatch::Dashboard",
     "AWS::Events::Rule",
@@ -61,6 +63,7 @@ WITHOUT_DATA = {
     "AWS::Logs::QueryDefinition",
     "AWS::SNS::Subscription",
     "AWS::SNS::TopicPolicy",
+    "AWS::Route53::RecordSet",
     "AWS::SQS::QueuePolicy",
     "AWS::S3::BucketPolicy",
     "AWS::Scheduler::Schedule",

@@ -24,7 +24,7 @@ from infra.settings import Settings
 from mcp_tasks.limits import Limits
 from mcp_tasks.registry.catalogue import Catalogue
 from tests.infra.assembly import entry
-from tests.infra.conftest import IAM
+from tests.infra.conftest import CERTIFICATE, IAM
 from tests.paths import ROOT
 
 NAMED = ServerFile.read(ROOT)
@@ -54,6 +54,7 @@ def test_a_deployment_that_only_says_who_may_call_goes_to_aws() -> None:
         streaming=False,
         companion_tools=True,
         domain=None,
+        own_domain=None,
         priority=100,
         access_log=False,
         monitoring=MonitoringSettings(),
@@ -152,6 +153,8 @@ def test_the_example_of_an_option_is_taken(option: Option) -> None:
     assert name == option.name
     oauth = {"auth": "oauth", "issuer": "https://x.example", "audience": "x"}
     context = (IAM if name in (*KEYS["iam"], "stage") else oauth) | {name: value}
+    if name in ("hosted_zone", "certificate"):
+        context["domain"] = "mcp.example.com"
     Settings.from_context(context.get, ROOT)
 
 
@@ -302,6 +305,10 @@ def test_a_tools_folder_is_found_from_the_repository_or_from_anywhere(tmp_path: 
         ("domain", "https://mcp.example.com", "a host name, such as mcp.example.com"),
         ("domain", "mcp.-example.com", "a host name, such as mcp.example.com"),
         ("domain", f"{'long.' * 50}com.example", "a host name, such as mcp.example.com"),
+        ("hosted_zone", "example.com", "the id of a hosted zone, as aws route53 list-hosted-zones"),
+        ("hosted_zone", "Z0123456789", "-c domain= is missing"),
+        ("certificate", "1234", "the ARN of a certificate of this region"),
+        ("certificate", CERTIFICATE, "-c domain= is missing"),
     ],
 )
 def test_a_bad_value_is_refused_with_what_the_option_takes(

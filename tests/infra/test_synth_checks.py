@@ -86,8 +86,10 @@ def test_only_two_cfn_lint_rules_are_ignored(on_aws: Assembly, tmp_path: Path) -
     ],
 )
 def test_cdk_nag_finds_nothing(assemblies: dict[str, Assembly], name: str) -> None:
+    """Two are OAuth at API Gateway's own host, of which the CDK's CLI warns."""
     assert assemblies[name].error is None
-    assert assemblies[name].violations == []
+    warned = [("mcp-tasks", "Annotation::mcp-tasks:discovery")]
+    assert assemblies[name].violations == (warned if name in ("streaming", "rollout") else [])
 
 
 def test_an_open_server_on_aws_is_warned_of_and_nothing_else_is_found(

@@ -14,6 +14,7 @@ import pytest
 
 from infra.auth_options import KEYS, Iam, OAuth
 from infra.caller_options import SCOPE
+from infra.endpoint_address import serves_its_root
 from infra.settings import Settings
 from mcp_tasks.protocol.www_authenticate import bearer_challenge
 from mcp_tasks.registry.catalogue import Catalogue
@@ -28,6 +29,12 @@ BASES["fork"] = "https://cdn.example.com/tools"
 """Job -> what its URLs begin with."""
 AUDIENCES = {name: f"{url}/mcp" for name, url in BASES.items()}
 AUDIENCES["fork"] = "https://cdn.example.com/tools/mcp api://mcp"
+METADATA = {name: f"{base}{WELL_KNOWN}/mcp" for name, base in BASES.items()}
+METADATA["fork"] = f"https://cdn.example.com{WELL_KNOWN}/tools/mcp"
+"""Job -> the URL of its metadata, with the path inserted (RFC 9728, section 3.1). API Gateway's own
+host can only have it below the stage."""
+UNKNOWN = {"ANY /mcp", "ANY /", "ANY /{proxy+}"}
+"""What answers all that the API has no method for."""
 SCOPES = {"streaming": [], "domain": ["mcp", "tasks:read"], "fork": []}
 
 
@@ -37,8 +44,12 @@ def _settings(**context: str) -> Settings:
 
 def _methods(assembly: Assembly, api: str = "Api/Gateway/RestApi") -> dict[str, Any]:
     """`GET /mcp` -> the method."""
+
+    def resource(path: str) -> str:
+        return path.removeprefix(f"{api}/Default").rpartition("/")[0].strip("/")
+
     return {
-        f"{method['HttpMethod']} /{path.removeprefix(f'{api}/Default/').rpartition('/')[0]}": method
+        f"{method['HttpMethod']} /{resource(path)}": method
         for path, method in assembly.resources("AWS::ApiGateway::Method").items()
         if path.startswith(api)
     }
@@ -215,6 +226,7 @@ def test_without_oauth_nothing_speaks_of_it(on_aws: Assembly, open_server: Assem
             "POST /mcp",
             "GET /mcp",
             "DELETE /mcp",
+            *UNKNOWN,
         }
         assert not {"UNAUTHORIZED", "ACCESS_DENIED", "AUTHORIZER_FAILURE"} & set(
             _responses(assembly)
@@ -244,7 +256,7 @@ def test_the_authorizer_s_environment_says_what_tokens_must_say(
     function = assembly.resources("AWS::Lambda::Function")["Authorizer/Function"]
     assert (function["Handler"], function["Timeout"]) == ("authorize.handler.handler", 10)
     own = {n: v for n, v in _variables(assembly, "Authorizer").items() if "POWERTOOLS" not in n}
-    metadata = f"{BASES[name]}{WELL_KNOWN}/mcp"
+    metadata = METADATA[name]
     assert own == {
         "ISSUER": OAUTH["issuer"],
         "AUDIENCE": AUDIENCES[name],
@@ -282,7 +294,7 @@ def test_a_caller_without_a_token_gets_a_challenge_that_says_where_to_get_one(
     """authorization/index.mdx, "Protected Resource Metadata Discovery Requirements"."""
     response = _responses(assemblies[name])["UNAUTHORIZED"]
     assert response["StatusCode"] == "401"
-    text = bearer_challenge(f"{BASES[name]}{WELL_KNOWN}/mcp", SCOPES[name])
+    text = bearer_challenge(METADATA[name], SCOPES[name])
     headers = response["ResponseParameters"]
     assert headers["gatewayresponse.header.WWW-Authenticate"] == f"'{text}'"
 
@@ -308,12 +320,18 @@ def test_an_authorizer_that_cannot_decide_lets_nobody_in_and_is_not_the_caller_s
 
 
 @pytest.mark.parametrize("name", BASES)
-@pytest.mark.parametrize("path", [WELL_KNOWN, f"{WELL_KNOWN}/mcp"])
+@pytest.mark.parametrize("path", [WELL_KNOWN, f"{WELL_KNOWN}/mcp", "as inserted"])
 def test_the_metadata_describes_the_endpoint_to_everybody(
     assemblies: dict[str, Assembly], name: str, path: str
 ) -> None:
     """RFC 9728, sections 2 and 3; `resource` is what the client calls, or it must not go on."""
     assembly = assemblies[name]
+    if path == "as inserted":
+        path = (
+            METADATA[name]
+            .removeprefix(EXECUTE_API)
+            .removeprefix(BASES[name].removesuffix("/tools"))
+        )
     method = _methods(assembly)[f"GET {path}"]
     assert (method["AuthorizationType"], method["Integration"]["Type"]) == ("NONE", "MOCK")
     (answer,) = method["Integration"]["IntegrationResponses"]
@@ -334,6 +352,39 @@ def test_the_metadata_describes_the_endpoint_to_everybody(
         "method.response.header.Cache-Control": "'public, max-age=3600'",
         "method.response.header.Access-Control-Allow-Origin": "'*'",
     }
+
+
+def test_a_path_that_api_gateway_cannot_serve_is_refused(
+    assemblies: dict[str, Assembly],
+) -> None:
+    """The document of `https://cdn.example.com/~a/mcp` is below a resource named `~a`."""
+    error = str(assemblies["refused: path"].error)
+    assert error.startswith("ValueError: -c url=https://cdn.example.com/~a/mcp: with -c auth=oauth")
+
+
+@pytest.mark.parametrize(
+    ("job", "warned"),
+    [("streaming", True), ("domain", False), ("fork", False), ("own key", False)],
+)
+def test_an_issuer_that_some_clients_cannot_find_is_warned_of(
+    assemblies: dict[str, Assembly], job: str, warned: bool
+) -> None:
+    """The CDK's CLI prints its annotations before it deploys."""
+    found = [finding for _, finding in assemblies[job].violations]
+    assert ("Annotation::mcp-tasks:discovery" in found) is warned
+
+
+@pytest.mark.parametrize(
+    ("url", "served"),
+    [
+        ("https://cdn.example.com/mcp", True),
+        ("https://abc.execute-api.eu-west-1.amazonaws.com/v1/mcp", False),
+        ("https://abc.EXECUTE-API.eu-west-1.amazonaws.com.cn/v1/mcp", False),
+    ],
+)
+def test_api_gateway_s_own_host_has_no_root(url: str, served: bool) -> None:
+    """It is a host like any other when `-c url=` names it."""
+    assert serves_its_root(_settings(**OAUTH, url=url)) is served
 
 
 def test_an_access_log_names_the_principal_of_a_token(streaming: Assembly) -> None:

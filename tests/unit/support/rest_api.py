@@ -15,6 +15,7 @@ API_ID = "a1b2c3d4"
 AUTHORIZER = "arn:aws:lambda:us-east-1:000000000000:function:mcp-test-Authorizer"
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 CHALLENGE = 'Bearer resource_metadata="https://x.example/metadata"'
+NOT_FOUND = {"jsonrpc": "2.0", "error": {"code": -32600, "message": "Not found"}}
 DOCUMENT = {"resource": "https://x.example/mcp"}
 
 Decide = Callable[[dict[str, Any]], Any]
@@ -60,6 +61,8 @@ class Aws:
         yield {"items": [{"id": "1", "path": "/mcp", "resourceMethods": methods}]}
         metadata = {"GET": _mock(200, {"Cache-Control": "'public'"}, json.dumps(DOCUMENT))}
         yield {"items": [{"id": "2", "path": WELL_KNOWN, "resourceMethods": metadata}]}
+        unknown = {"ANY": _mock(404, {}, json.dumps(NOT_FOUND))}
+        yield {"items": [{"id": "3", "path": "/{proxy+}", "resourceMethods": unknown}]}
 
     def get_gateway_responses(self, restApiId: str) -> dict[str, Any]:
         """All types of gateway responses. API Gateway lists those that are not customized, too."""

@@ -20,6 +20,7 @@ from mcp_tasks.server.caller import Caller
 from mcp_tasks.server.http.api_gateway import from_api_gateway
 from mcp_tasks.tasks.task import ANYONE
 from tests.unit.local.gateway.small_function import do, is_error, sent
+from tests.unit.support.rest_api import WELL_KNOWN
 
 
 def test_each_chunk_reaches_the_client_before_the_function_writes_the_next(
@@ -70,7 +71,7 @@ def test_a_connection_takes_one_request_after_the_other(gateway: Gateway) -> Non
         for method, path, status in [
             ("POST", PATH, 200),
             ("GET", PATH, 405),
-            ("POST", "/other", 403),
+            ("POST", "/v1/other", 404),
             ("POST", PATH, 200),
         ]:
             connection.request(method, path, b"[]")
@@ -88,15 +89,28 @@ def test_get_and_delete_are_not_allowed(gateway: Gateway, method: str) -> None:
         assert response.read() == b""
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [("POST", "/mcp"), ("POST", "/v1"), ("GET", "/"), ("PUT", PATH), ("OPTIONS", PATH)],
-)
-def test_methods_and_paths_that_the_api_lacks_are_forbidden(
-    gateway: Gateway, method: str, path: str
-) -> None:
+@pytest.mark.parametrize(("method", "path"), [("POST", "/mcp"), ("POST", "/v1"), ("GET", "/")])
+def test_paths_outside_of_the_stage_are_forbidden(gateway: Gateway, method: str, path: str) -> None:
     with sent(gateway, method, path=path) as response:
         is_error(response, 403, -32600)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("PUT", PATH),
+        ("OPTIONS", PATH),
+        ("POST", f"{PATH}/more"),
+        ("GET", "/v1/.well-known/openid-configuration"),
+        ("POST", f"/v1{WELL_KNOWN}"),
+    ],
+)
+def test_a_greedy_path_takes_what_no_other_path_or_method_takes(
+    gateway: Gateway, method: str, path: str
+) -> None:
+    """API Gateway looks for a resource that has the method, from the most specific on."""
+    with sent(gateway, method, path=path) as response:
+        is_error(response, 404, -32600)
 
 
 def test_a_body_above_ten_megabytes_is_too_large(gateway: Gateway) -> None:
