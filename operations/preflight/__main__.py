@@ -22,9 +22,12 @@ from local.console import say
 from local.environment import ROOT
 
 from . import (
+    discovery,
+    domain,
     failed_creation,
     interrupted_executions,
     kept_choices,
+    new_domain,
     quotas,
     removed_tools,
     replaced_resources,
@@ -45,6 +48,9 @@ CHECKS: Final = (
     reserved_concurrency.CHECK,
     shared_concurrency.CHECK,
     quotas.CHECK,
+    domain.CHECK,
+    new_domain.CHECK,
+    discovery.CHECK,
 )
 CHANGES: Final = frozenset[str]().union(*(check.changes for check in CHECKS))
 """The words that `change=` takes."""

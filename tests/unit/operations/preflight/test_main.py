@@ -51,7 +51,7 @@ def test_whoever_may_not_read_is_told_and_may_deploy(capsys: pytest.CaptureFixtu
 
 
 def test_every_check_s_module_is_run() -> None:
-    parts = {"__main__", "account_quotas", "check", "deployment", "stack_load"}
+    parts = {"__main__", "account_quotas", "check", "deployment", "routing_rules", "stack_load"}
     modules = {file.stem for file in (ROOT / "operations" / "preflight").glob("*.py")} - parts
     assert {check.run.__module__.rpartition(".")[2] for check in CHECKS} == modules
 
