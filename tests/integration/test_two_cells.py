@@ -286,7 +286,7 @@ def test_a_name_that_no_rule_matches_goes_to_the_cell_with_the_lowest_priority(
     assert get(here)["result"]["taskId"] == here
     refused = get(other.start(other.own))["error"]
     assert refused["code"] == -32602
-    assert "its id is of another cell; route it by Mcp-Name" in refused["message"]
+    assert "by the header Mcp-Name: send the task's id in it, as it is" in refused["message"]
 
 
 def _replies(address: Client, cell: Cell) -> Any:

@@ -37,6 +37,11 @@ UPDATE_ATTEMPTS: Final = 8
 
 logger = Logger()
 
+ANOTHER_CELL: Final = (
+    "Task not found: its id is of another cell of this server. Requests are routed by the header "
+    "Mcp-Name: send the task's id in it, as it is"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class TaskOperations:
@@ -61,9 +66,10 @@ class TaskOperations:
         if (home := cell_of(task_id)) is None:
             raise invalid_params(TASK_NOT_FOUND)
         if home != self.cell:
-            # The cell is part of the id, so this tells the client nothing new. It tells operators
-            # that their routes are wrong. Whether the task exists stays open.
-            raise invalid_params("Task not found: its id is of another cell; route it by Mcp-Name")
+            # The cell is part of the id, so this tells the client nothing new. A client that leaves
+            # the header out (NAME_MAY_BE_MISSING), or encodes it, is led to the first cell: rules
+            # match its plain value. Whether the task exists stays open.
+            raise invalid_params(ANOTHER_CELL)
         return task_id
 
     def read(self, call: Call, task_id: str) -> Task:

@@ -152,6 +152,7 @@ def test_a_task_of_another_cell_is_not_looked_for(stack: Stack, method: str, cel
     answer = stack.post(method, {"taskId": mine.replace("c1", cell, 1), "inputResponses": {}})
     assert (answer.status, answer.code) == (400, PARAMS)
     assert "of another cell" in answer.error["message"]
+    assert "header Mcp-Name" in answer.error["message"], "what a client that left it out can do"
     assert "Mcp-Name" in answer.error["message"]
     assert set(answer.error) == {"code", "message"}
     for secret in (mine.partition("-")[2], f"{cell}-", "c1"):
