@@ -23,6 +23,9 @@ from local.gateway.invocation import FunctionError, Invocation
 from local.gateway.runtime_api import RuntimeApi
 from local.gateway.runtime_api_handler import STREAM_CONTENT_TYPE
 from mcp_tasks.aws.streaming_runtime import Context, Response, StreamingHandler, serve
+from mcp_tasks.server.http.event_stream import COMMENT, end_stream, streamed_channel
+from mcp_tasks.server.http.messages import HttpResponse
+from mcp_tasks.server.http.quiet_stream import kept_alive
 from tests.paths import ROOT
 
 SECRET = "what somebody asked"
@@ -106,6 +109,36 @@ def test_each_chunk_arrives_before_the_next_is_written(api: RuntimeApi, run: Run
         chunks.append(chunk)
         heard.release()
     assert chunks == [b"0", b"1", b"2"]
+
+
+def test_a_call_that_says_nothing_is_kept_alive_on_the_wire(api: RuntimeApi, run: Run) -> None:
+    """API Gateway ends a response that is idle for five minutes."""
+    heard = threading.Event()
+
+    def silent(event: dict[str, Any], context: Context, response: Response) -> None:
+        with kept_alive(streamed_channel(response, 0), 0.01):
+            assert heard.wait(5)
+        end_stream(HttpResponse(200, "{}"), response)
+
+    run(silent)
+    answered = api.invoke(invocation())
+    assert answered.prelude().headers["Content-Type"] == "text/event-stream"
+    chunks = answered.chunks()
+    assert [next(chunks), next(chunks)] == [COMMENT, COMMENT]
+    heard.set()
+    *comments, last = chunks
+    assert set(comments) <= {COMMENT}
+    assert last == b"event: message\ndata: {}\n\n"
+
+
+@pytest.mark.parametrize(("status", "sent"), [(202, 202), (204, 200)])
+def test_a_response_without_a_message_ends(
+    api: RuntimeApi, run: Run, status: int, sent: int
+) -> None:
+    """After at least one byte: streams of none are reported never to end."""
+    run(lambda event, context, response: end_stream(HttpResponse(status), response))
+    answered = api.invoke(invocation())
+    assert (answered.prelude().status, body_of(answered)) == (sent, b"\n")
 
 
 def test_events_are_answered_one_after_the_other(api: RuntimeApi, run: Run) -> None:
