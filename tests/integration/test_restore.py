@@ -50,12 +50,12 @@ def tables(stack: LocalStack, aws: Any) -> Iterator[Tables]:
     client.delete_table(TableName=COPY)
 
 
-def _await_execution(stack: LocalStack, stepfunctions: Any, task_id: str) -> None:
+def _await_end_of_execution(stack: LocalStack, stepfunctions: Any, task_id: str) -> str:
     deadline = time.monotonic() + EXECUTION_SECONDS
     while True:
-        (found,) = (e for e in executions(stack, stepfunctions, "linger") if e["name"] == task_id)
-        if found["status"] == "SUCCEEDED":
-            return
+        found = {e["name"]: e["status"] for e in executions(stack, stepfunctions, "linger")}
+        if found[task_id] != "RUNNING":
+            return str(found[task_id])
         assert time.monotonic() < deadline, found
         time.sleep(0.1)
 
@@ -63,27 +63,32 @@ def _await_execution(stack: LocalStack, stepfunctions: Any, task_id: str) -> Non
 def test_tasks_whose_rows_were_lost_are_there_again_and_end(
     client: Client, stack: LocalStack, aws: Any, tables: Tables
 ) -> None:
-    """One had ended, one waits for its client, and one ends while its row is gone: the row says
-    `working` when it is back, and the execution says how the task ended."""
+    """One had ended and one waits for its client. Two ran: their rows say `working` when they are
+    back, and their executions say how they ended, one before its row was lost and one at its first
+    report after that.
+    """
     ended, asked = client.start("fill", size=10), client.start("ask_choice")
     result = client.end(ended)
     keys = client.until_asked(asked, "answer")
-    running = client.start("linger", seconds=4)
-    assert client.get(running)["status"] == "working"
+    ran, cut_off = client.start("linger", seconds=2), client.start("linger", seconds=60)
+    for task_id in (ran, cut_off):
+        assert client.get(task_id)["status"] == "working"
     tables.restore()
     rows = {task_id: tables.row(task_id) for task_id in (ended, asked)}
-    for task_id in (ended, asked, running):
+    assert client.end(ran)["status"] == "completed"
+    for task_id in (ended, asked, ran, cut_off):
         tables.lose(task_id)
         assert client.request("tasks/get", {"taskId": task_id}).error["code"] == -32602
-    _await_execution(stack, aws("stepfunctions"), running)
+    assert _await_end_of_execution(stack, aws("stepfunctions"), cut_off) == "FAILED"
 
     copied = restore(tables.client, COPY, tables.name, MISSING, time.time())
-    assert copied.written >= 3
+    assert copied.written >= 4
     assert {task_id: tables.row(task_id) for task_id in rows} == rows
     assert client.get(ended) == result
     client.update(asked, {keys["answer"]: accept(name="Ada", colour="blue", count=3)})
     assert client.end(asked)["status"] == "completed"
-    assert client.end(running)["status"] == "completed"
+    assert client.end(ran)["status"] == "completed"
+    assert client.end(cut_off)["status"] == "failed"
 
 
 def test_a_damaged_row_is_replaced_when_told(client: Client, tables: Tables) -> None:
