@@ -17,6 +17,8 @@ BROKEN_STATUSES: Final = STATUSES | {408, 411, 414, 417, 426}
 """Of answers to what is not even HTTP."""
 EMULATORS_405: Final = (405, "{}")
 """A mock integration without a template answers with nothing on AWS, with this on the emulator."""
+STREAMED_202: Final = (202, "\n")
+"""A streamed answer has a body, so that every runtime and gateway ends it."""
 THROTTLED: Final = 429
 
 SECRETS: Final = re.compile(
