@@ -37,7 +37,7 @@ def faults(attempt: Attempt, reply: Reply | None, scene: Scene) -> list[str]:
 def messages(reply: Reply) -> list[Any]:
     """The JSON-RPC messages of an answer. Raises ValueError for what is none."""
     text = reply.body.decode()
-    if not text or (reply.status, text) == EMULATORS_405:
+    if not text or (reply.status, text) in (EMULATORS_405, STREAMED_202):
         return []
     if reply.kind == "text/event-stream":
         *events, rest = text.split("\n\n")
