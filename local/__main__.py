@@ -38,7 +38,7 @@ def up(tools: Path, port: int | None, streaming: bool, context: dict[str, str]) 
     context = dict(context)
     name = context.pop("stack", None)
     with step("starting the emulator"):
-        running = emulator.start("up", port)
+        running = emulator.start("up", port, tracebacks=True)
     gateway = gateway_process.find("up")
     if gateway is not None and not streaming:
         gateway.stop()
@@ -57,6 +57,8 @@ def up(tools: Path, port: int | None, streaming: bool, context: dict[str, str]) 
     ENDPOINT.write_text(f"{url}\n")
     say(f"\nMCP endpoint: {url}  (also in {ENDPOINT.relative_to(ROOT)})")
     say(f"Running: {processes}; `make down` stops {'both' if streaming else 'it'}")
+    if running.tracebacks is not None:
+        say(f"Crashes, with their messages: tail -F {Path(running.tracebacks).relative_to(ROOT)}")
     return 0
 
 
@@ -105,7 +107,7 @@ def demo(arguments: list[str]) -> int:
     start = time.monotonic()
     prepare()
     with step("starting the emulator"):
-        running = emulator.start("demo")
+        running = emulator.start("demo", tracebacks=True)
     gateway = None
     try:
         stack = deploy(running, ROOT / "functions" / "tools")
@@ -114,12 +116,22 @@ def demo(arguments: list[str]) -> int:
         say(f"\nReady after {time.monotonic() - start:.0f} s\n")
         client: list[str | Path] = [python(), "-m", "local.demo", stack.url]
         client += ["--streaming", gateway.url, *arguments]
-        return subprocess.run(client, cwd=ROOT, check=False).returncode
+        code = subprocess.run(client, cwd=ROOT, check=False).returncode
+        _say_tracebacks(running)
+        return code
     finally:
         if gateway is not None:
             gateway.stop()
         running.stop()
         say("Stopped the emulator and the gateway; nothing is left running.")
+
+
+def _say_tracebacks(running: emulator.Emulator) -> None:
+    """Print what has crashed in functions of the demo."""
+    file = Path(running.tracebacks or "")
+    if file.is_file():
+        say(f"\nWhat crashed in the tools, from {file.relative_to(ROOT)}:")
+        say(file.read_text(encoding="utf-8", errors="replace"))
 
 
 def _option(text: str) -> tuple[str, str]:

@@ -34,6 +34,10 @@ _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
 ACCOUNT = "000000000000"
 REGION = "us-east-1"
 
+TRACEBACKS = "tracebacks.log"
+TRACEBACK_FILE = "MCP_TASKS_TRACEBACK_FILE"
+"""The environment variable of `mcp_tasks.environment`, which is not importable yet."""
+
 
 @dataclass(frozen=True, slots=True)
 class Keys:
@@ -60,6 +64,8 @@ class Emulator:
     pid: int
     port: int
     keys: Keys = field(default_factory=Keys.random, repr=False)
+    tracebacks: str | None = None
+    """The file that functions write the tracebacks of crashes to, with their messages."""
 
     @property
     def url(self) -> str:
@@ -101,8 +107,10 @@ class Emulator:
         return _is_emulator(self.pid) if child is None else child.poll() is None
 
 
-def start(name: str, port: int | None = None) -> Emulator:
+def start(name: str, port: int | None = None, *, tracebacks: bool = False) -> Emulator:
     """Start an emulator and wait until it answers. An emulator of that name that runs is kept.
+
+    With `tracebacks`, functions write what crashes in them to a file.
 
     Raises CommandError when the emulator does not start, or runs already on another port.
     """
@@ -121,9 +129,14 @@ def start(name: str, port: int | None = None) -> Emulator:
     temporary = _temporary(name)
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
+    environment = _process_environment(port, temporary)
+    file = str(folder / TRACEBACKS) if tracebacks else None
+    if file is not None:
+        Path(file).unlink(missing_ok=True)
+        environment[TRACEBACK_FILE] = file  # functions inherit the emulator's environment
     keys = Keys.random()
-    process = _start_process(folder, log, _process_environment(port, temporary), keys)
-    emulator = Emulator(name, process.pid, port, keys)
+    process = _start_process(folder, log, environment, keys)
+    emulator = Emulator(name, process.pid, port, keys, file)
     _write_state(emulator)
     deadline = time.monotonic() + START_SECONDS
     while not _is_healthy(port):
@@ -174,7 +187,12 @@ def _start_process(
 
 def _write_state(emulator: Emulator) -> None:
     """Write the state file. Only its owner may read it, because of the keys."""
-    state = {"pid": emulator.pid, "port": emulator.port, "keys": asdict(emulator.keys)}
+    state = {
+        "pid": emulator.pid,
+        "port": emulator.port,
+        "keys": asdict(emulator.keys),
+        "tracebacks": emulator.tracebacks,
+    }
     path = _state_file(emulator.name)
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -190,7 +208,8 @@ def find(name: str) -> Emulator | None:
     if "keys" not in state:  # started before keys were random: whoever can reach it may use it
         Emulator(name, state["pid"], state["port"]).stop()
         return None
-    emulator = Emulator(name, state["pid"], state["port"], Keys(**state["keys"]))
+    keys, tracebacks = Keys(**state["keys"]), state.get("tracebacks")
+    emulator = Emulator(name, state["pid"], state["port"], keys, tracebacks)
     return emulator if emulator.alive() else None
 
 

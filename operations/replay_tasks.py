@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -184,6 +185,8 @@ def _one(recorded: Recorded, catalogue: Catalogue) -> int:
     result = replayed(recorded, catalogue)
     if result is None:
         return fail(f"{recorded.tool} has no durable operations")
+    if result.error is not None:
+        traceback.print_exception(result.error)
     say(f"{recorded.tool} came to {result.operations} recorded operations, and {result.end}")
     if result.difference is None:
         return 0

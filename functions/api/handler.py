@@ -12,11 +12,13 @@ from mcp_tasks.server.http.api_gateway import from_api_gateway, to_api_gateway
 from mcp_tasks.server.http.messages import HttpResponse
 from mcp_tasks.server.server import mcp_server
 from mcp_tasks.tasks.task import now_ms
+from mcp_tasks.tracebacks import keep_tracebacks
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
 logger = Logger()
+keep_tracebacks(os.environ)
 deployment = Deployment(os.environ)
 server = mcp_server(deployment)
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools import Logger
 
 from mcp_tasks.deployment import Deployment
+from mcp_tasks.redaction import crash_redacted
 from mcp_tasks.tasks.task import now_ms
+from mcp_tasks.tracebacks import keep_tracebacks
 from mcp_tasks.workflows.ask import ask
 from mcp_tasks.workflows.retry import state_retried_if_transient
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
 logger = Logger()
+keep_tracebacks(os.environ)
 deployment = Deployment(os.environ)
 
 
@@ -23,8 +26,10 @@ deployment = Deployment(os.environ)
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
     """Store the questions and the token; the state goes on when the client has answered.
 
-    After a transient error, Step Functions retries the state, with another token.
+    After a transient error, Step Functions retries the state, with another token. A question that
+    cannot be asked fails the state, and its error leaves without its message.
     """
-    with state_retried_if_transient():
+    logger.append_keys(task_id=event["task"])
+    with crash_redacted(logger, "A question could not be asked"), state_retried_if_transient():
         outcome = ask(event, deployment.task_table, deployment.executions, now_ms())
-    logger.info("ask handled", outcome=outcome, task_id=event["task"])
+    logger.info("ask handled", outcome=outcome)

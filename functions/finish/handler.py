@@ -9,12 +9,14 @@ from aws_lambda_powertools import Logger
 
 from mcp_tasks.deployment import Deployment
 from mcp_tasks.tasks.task import now_ms
+from mcp_tasks.tracebacks import keep_tracebacks
 from mcp_tasks.workflows.finish import finish
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
 logger = Logger()
+keep_tracebacks(os.environ)
 deployment = Deployment(os.environ)
 
 

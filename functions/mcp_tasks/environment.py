@@ -69,3 +69,8 @@ RESOURCE_METADATA_URL: Final = "RESOURCE_METADATA_URL"
 
 TOOL: Final = "TOOL"
 """The name of the tool that a worker runs."""
+
+TRACEBACK_LOG_GROUP: Final = "TRACEBACK_LOG_GROUP"
+"""The log group of exceptions' messages; without it, none are kept (`tracebacks`)."""
+TRACEBACK_FILE: Final = "MCP_TASKS_TRACEBACK_FILE"
+"""The file of exceptions' messages on this machine, which `make up` and `make demo` set."""

@@ -16,6 +16,7 @@ from mcp_tasks.deployment import Deployment
 from mcp_tasks.metrics import RECONCILE_DELAY
 from mcp_tasks.registry.list_versions import list_versions
 from mcp_tasks.tasks.task import now_ms
+from mcp_tasks.tracebacks import keep_tracebacks
 from mcp_tasks.workflows.removal import remove_executions
 from mcp_tasks.workflows.sweep import sweep
 
@@ -31,6 +32,7 @@ RESERVED_FOR_TREES_SECONDS: Final = 25
 (`workflows/task_tree.py`)."""
 
 logger = Logger()
+keep_tracebacks(os.environ)
 metrics = Metrics()
 deployment = Deployment(os.environ)
 

@@ -34,6 +34,7 @@ from mcp_tasks.registry.function_tool import FunctionTool
 from mcp_tasks.registry.secret_values import SecretValues
 from mcp_tasks.registry.workflow_tool import WorkflowTool
 from mcp_tasks.tasks.task import now_ms
+from mcp_tasks.tracebacks import keep_tracebacks
 from mcp_tasks.workflows.retry import state_retried_if_transient
 from mcp_tasks.workflows.run_event import lane_of, mode_of
 from mcp_tasks.workflows.step_payloads import (
@@ -59,6 +60,7 @@ END_MARGIN_MS: Final = 5_000
 than the tool's own timeout."""
 
 logger = Logger()
+keep_tracebacks(os.environ)
 deployment = Deployment(os.environ)
 TOOL = os.environ[environment.TOOL]
 entry = deployment.catalogue.tools.get(TOOL)

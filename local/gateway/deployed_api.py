@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from local.deployment import LocalStack
+from local.emulator import TRACEBACK_FILE
 from local.environment import EMULATOR_VENV
 
 from .lambda_instances import LambdaFunction
@@ -37,6 +38,7 @@ class DeployedApi:
         """
         assembly = stack.folder / "cdk.out"
         logical_id, resource = _api_function(assembly / f"{stack.name}.template.json")
+        file = stack.emulator.tracebacks
         configuration = _configuration(aws("lambda"), f"{stack.name}-{logical_id}")
         function = LambdaFunction(
             name=configuration["FunctionName"],
@@ -47,6 +49,7 @@ class DeployedApi:
                 **configuration["Environment"]["Variables"],
                 **stack.emulator.environment,
                 **_credentials(aws("sts"), configuration["Role"]),
+                **({TRACEBACK_FILE: file} if file else {}),
             },
             # The configured timeout is that of the buffered stack, which the emulator has.
             timeout_seconds=FUNCTION_TIMEOUT_SECONDS,

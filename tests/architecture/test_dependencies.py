@@ -24,16 +24,18 @@ MAY_IMPORT: Final = {
     "mcp_tasks.limits": "",
     "mcp_tasks.metrics": "",
     "mcp_tasks.server_identity": "",
+    "mcp_tasks.tracebacks": "aws environment",
     "mcp_tasks.protocol": "",
     "mcp_tasks.payloads": "protocol",
     "mcp_tasks.tasks": "payloads protocol",
     "mcp_tasks.sessions": "protocol tasks",
     "mcp_tasks.registry": "protocol tasks",
-    "mcp_tasks.redaction": "protocol registry",
+    "mcp_tasks.crash_report": "registry",
+    "mcp_tasks.redaction": "crash_report protocol registry tracebacks",
     "mcp_tasks.authorization": "protocol registry",
-    "mcp_tasks.durable": "payloads protocol registry tasks",
-    "mcp_tasks.workflows": "durable payloads protocol redaction registry tasks",
-    "mcp_tasks.testing": "durable payloads registry tasks workflows",
+    "mcp_tasks.durable": "payloads protocol redaction registry tasks",
+    "mcp_tasks.workflows": "crash_report durable payloads protocol redaction registry tasks",
+    "mcp_tasks.testing": "crash_report durable payloads registry tasks tracebacks workflows",
     "mcp_tasks.notifications": "payloads protocol tasks workflows",
     "mcp_tasks.deployment": (
         "durable notifications payloads protocol registry sessions tasks workflows"
@@ -43,15 +45,17 @@ MAY_IMPORT: Final = {
     ),
     "mcp_tasks": "registry",  # what the authors of tools import from `mcp_tasks` itself
     # The handlers.
-    "api": "deployment server tasks",
-    "ask": "deployment tasks workflows",
+    "api": "deployment server tasks tracebacks",
+    "ask": "deployment redaction tasks tracebacks workflows",
     "authorize": "authorization",
     "deliver": "deployment notifications tasks",
-    "finish": "deployment tasks workflows",
+    "finish": "deployment tasks tracebacks workflows",
     "publish": "deployment notifications server",
     "subtasks": "deployment tasks workflows",
-    "sweep": "aws deployment registry tasks workflows",
-    "worker": "deployment durable payloads protocol redaction registry tasks workflows",
+    "sweep": "aws deployment registry tasks tracebacks workflows",
+    "worker": (
+        "deployment durable payloads protocol redaction registry tasks tracebacks workflows"
+    ),
     # What runs beside the functions. `infra` takes constants and the catalogue from the library.
     "infra": "notifications protocol registry server tasks workflows",
     "mcp_tasks_client": "",

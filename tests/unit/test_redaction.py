@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from mcp_tasks import InputDeclined, TaskContext, ToolError, workflow_tool
+from mcp_tasks.crash_report import reference_in, without_reference
 from mcp_tasks.protocol.errors import ErrorCode, ProtocolError
 from mcp_tasks.redaction import (
     client_errors_redacted,
@@ -25,6 +26,7 @@ from mcp_tasks.redaction import (
 from mcp_tasks.registry.context import TaskCancelled
 from mcp_tasks.registry.workflow_tool import WorkflowTool
 from mcp_tasks.workflows.steps import run_step
+from tests.unit.support.author import author_module
 
 SECRET: Final = "hunter2"
 
@@ -127,18 +129,27 @@ def test_a_chain_of_exceptions_is_cut(log: Recorder) -> None:
     assert SECRET not in seen(left)
 
 
-def test_the_log_tells_where_and_not_what(log: Recorder) -> None:
-    def run() -> None:
-        value = SECRET
-        raise KeyError(value)
-
-    leaving(run, log)
+def test_the_log_tells_where_and_not_what(log: Recorder, tmp_path: Path) -> None:
+    code = "def look_up(key):\n    value = key\n    return {}[value]\n"
+    tools = author_module(tmp_path, "lookup", code)
+    left = leaving(lambda: tools.look_up(SECRET), log)
     (line,) = log.text.splitlines()
     entry = json.loads(line)
     assert entry["level"] == "ERROR"
-    assert entry["error"] == "KeyError"
-    assert entry["file"].endswith("test_redaction.py")
-    assert entry["line"] == run.__code__.co_firstlineno + 2
+    assert entry["exception"] == "KeyError"
+    assert entry["frames"] == ["tools/lookup.py:3 look_up"]
+    assert reference_in(str(left)) == entry["reference"]
+    assert SECRET not in line
+
+
+def test_what_was_redacted_leaves_as_it_is_and_is_logged_once(log: Recorder) -> None:
+    def run() -> None:
+        with step_errors_redacted(log.logger, log.explained.append):
+            raise KeyError(SECRET)
+
+    left = leaving(run, log)
+    assert len(log.text.splitlines()) == 1
+    assert reference_in(str(left)) == json.loads(log.text)["reference"]
 
 
 @given(arguments=st.dictionaries(st.text(min_size=1), st.text("XYZ", min_size=8), min_size=1))
@@ -217,7 +228,8 @@ def test_a_crash_within_a_request_is_an_internal_error_without_its_message() -> 
     with pytest.raises(ProtocolError) as caught, client_errors_redacted("prompt", ToolError):
         raise KeyError(SECRET)
     assert caught.value.code is ErrorCode.INTERNAL_ERROR
-    assert caught.value.message == "The prompt failed: KeyError"
+    assert without_reference(caught.value.message) == "The prompt failed: KeyError"
+    assert caught.value.data == {"reference": reference_in(caught.value.message)}
     assert SECRET not in seen(caught.value)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from aws_lambda_powertools import Logger
 
+from ..redaction import log_crash
 from ..registry.asking import ToolError
 from ..registry.context import TaskCancelled
 from ..registry.durable_errors import StepFailed
@@ -130,10 +131,13 @@ class Attempts:
         """Write that a step has failed: for good, or until its next attempt."""
         slot, name = attempt.slot, type(error).__name__
         final = isinstance(error, ToolError)
-        failure = Failure(
-            ToolError.__name__ if final else name, str(error)[:MAX_MESSAGE_CHARACTERS]
-        )
-        logger.warning("A step failed", step=slot.operation.name, attempt=tries, error=name)
+        message, step = str(error)[:MAX_MESSAGE_CHARACTERS], slot.operation.name
+        if final:
+            logger.warning("A step failed", error=name, attempt=tries, step=step)
+            failure = Failure(ToolError.__name__, message)
+        else:
+            reference = log_crash(logger, error, "A step failed", attempt=tries, step=step)
+            failure = Failure(name, message, reference)
         if not final and attempt.options.retry.again(error, tries):
             due_at = self.run.clock() + attempt.options.retry.delay_ms(tries)
             new = slot.new(State.WAITING, attempts=tries, due_at=due_at)
@@ -146,7 +150,7 @@ def failure_of(step: str, failure: Failure) -> Exception:
     """The exception that a tool gets for a step that has failed for good."""
     if failure.name == ToolError.__name__:
         return ToolError(failure.message)
-    return StepFailed(step, failure.name, failure.message)
+    return StepFailed(step, failure.name, failure.message, failure.reference)
 
 
 @contextmanager

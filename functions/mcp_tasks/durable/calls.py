@@ -113,7 +113,7 @@ def checked_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any
 def _outcome(record: Record) -> dict[str, Any]:
     """How a subtask has ended, as the call's record has it. A large result stays where it is."""
     if record.failure is not None:
-        return {"failure": asdict(record.failure)}
+        return {"failure": {"name": record.failure.name, "message": record.failure.message}}
     pointer = record.payload
     return {"result": record.value if pointer is None else pointer.as_json()}
 

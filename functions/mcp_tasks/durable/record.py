@@ -66,6 +66,8 @@ class Failure:
 
     name: str
     message: str
+    reference: str | None = None
+    """What finds the exception in the log."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,16 @@ from __future__ import annotations
 class StepFailed(Exception):
     """A step has failed for good: its last attempt raised an exception.
 
-    `name` is the exception's class, `message` its text. Catch it to go on without the step. A step
-    that raised a ToolError raises that ToolError instead.
+    `name` is the exception's class, `message` its text, `reference` what finds it in the log. Catch
+    it to go on without the step. A step that raised a ToolError raises that ToolError instead.
     """
 
-    def __init__(self, step: str, name: str, message: str) -> None:
+    def __init__(self, step: str, name: str, message: str, reference: str | None = None) -> None:
         super().__init__(f"{step} failed: {name}: {message}")
         self.step = step
         self.name = name
         self.message = message
+        self.reference = reference
 
 
 class SubtaskFailed(Exception):

@@ -21,6 +21,7 @@ from ..tasks.questions import Question, question
 from ..workflows.execution_outcome import NON_DETERMINISM
 from ..workflows.run_event import lane_of, mode_of
 from ..workflows.tool_run import ToolRun
+from .failed_run import failed_run, failure
 from .local_calls import LocalCalls
 from .memory import Crash, MemoryClock, MemoryJournalTable
 from .memory_payloads import MemoryBucket
@@ -116,7 +117,7 @@ class LocalTask:
                 case {"ask": asked}:
                     self._ask(asked)
                 case {"fail": {"error": error, "cause": cause}}:
-                    self.status, self.error, self.cause = "failed", error, cause
+                    self.status, self.error, self.cause = "failed", *failure(error, cause)
                     if error != NON_DETERMINISM:
                         self._undo()
                 case {"result": result}:
@@ -198,8 +199,8 @@ class LocalTask:
             return {"crash": True}
         except TaskCancelled:
             return {"fail": {"error": TaskCancelled.__name__, "cause": ""}}
-        except Exception as error:  # as the worker's state machine: a tool's exception fails it
-            return {"fail": {"error": type(error).__name__, "cause": str(error)}}
+        except Exception as error:
+            return failed_run(error, self.tool.name, self.task_id)
         self._crashes = 0 if "lane" not in more else self._crashes
         self._events = output.get("events", self._events)
         passed_on: dict[str, Any] = json.loads(json.dumps(output, allow_nan=False))

@@ -14,6 +14,7 @@ from ..durable.journal_table import JournalTable
 from ..payloads.offloading import MAX_RESOLVED_BYTES
 from ..payloads.pointer import PayloadPointer, payload_prefix, pointer_of
 from ..payloads.s3_store import PayloadNotFound, PayloadStore, PayloadTooLarge
+from ..redaction import log_crash
 from ..registry.catalogue import Catalogue
 from ..tasks.errors import Conflict, TaskEnded, UnknownTask
 from ..tasks.task import Task
@@ -199,6 +200,6 @@ def _as_result(task: Task, catalogue: Catalogue, output: Any) -> dict[str, Any]:
     except ValueError:
         raise
     except Exception as error:  # of the author's validator, which would fail every time
-        name = type(error).__name__
-        logger.error("A result could not be validated", task_id=task.task_id, error=name)
-        raise ValueError(name) from None
+        about = {"task_id": task.task_id, "tool": task.tool}
+        log_crash(logger, error, "A result could not be validated", **about)
+        raise ValueError(type(error).__name__) from None

@@ -7,8 +7,9 @@ only protocol-level faults are `failed`. For an execution that means:
 - FAILED with the error name `ToolError`: a result with isError. Its text is the message that the
   step stored on the task's row, or the cause of a Fail state.
 - FAILED with the error name `NonDeterminism`: the error -32603, whose message is the cause.
-- FAILED with another name, TIMED_OUT, ABORTED: the error -32603. Its message has the error's name.
-  The cause is left out: it may quote arguments, answers or a stack trace.
+- FAILED with another name, TIMED_OUT, ABORTED: the error -32603. Its message has the error's name,
+  and the reference to the log that the cause of a crash has. The rest of the cause is left out: it
+  may quote arguments, answers or a stack trace.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ..crash_report import reference_in, with_reference, without_reference
 from ..protocol.errors import ErrorCode
 from .executions import ExecutionEnd
 
@@ -68,11 +70,18 @@ class Failed:
     """The task's tool call failed with a JSON-RPC error."""
 
     message: str
+    reference: str | None = None
+    """What finds a crash in the log."""
 
     @property
     def error(self) -> dict[str, Any]:
-        """The JSON-RPC error object of `tasks/get`."""
-        return {"code": int(ErrorCode.INTERNAL_ERROR), "message": self.message}
+        """The JSON-RPC error object of `tasks/get`. Some clients show its message only, others
+        `statusMessage`, which is the same text."""
+        error = {"code": int(ErrorCode.INTERNAL_ERROR), "message": self.message}
+        if self.reference is None:
+            return error
+        message = with_reference(self.message, self.reference)
+        return {**error, "message": message, "data": {"reference": self.reference}}
 
 
 def outcome(
@@ -102,9 +111,10 @@ def outcome(
         return Failed(TOOL_REMOVED)
     if name == NON_DETERMINISM and message:
         return Failed(f"{NON_DETERMINISM}: {message}")
+    reference = reference_in(end.cause)
     if message is not None and message.startswith(NOT_UNDONE):
-        return Failed(f"The tool failed: {name}. {message}")
-    return Failed(f"The tool failed: {name}")
+        return Failed(f"The tool failed: {name}. {without_reference(message)}", reference)
+    return Failed(f"The tool failed: {name}", reference)
 
 
 def is_non_determinism(error: Mapping[str, Any] | None) -> bool:

@@ -30,6 +30,8 @@ class Replayed:
     """Where it left the record."""
     difference: str | None = None
     """What it did otherwise than before."""
+    error: Exception | None = None
+    """What it has raised."""
 
 
 def replay(tool: FunctionTool, journal: Journal, arguments: Mapping[str, Any]) -> Replayed:
@@ -60,4 +62,5 @@ def replay(tool: FunctionTool, journal: Journal, arguments: Mapping[str, Any]) -
         return Replayed(operations.count, "takes another way", str(difference))
     except Exception as error:
         end = f"raises {type(error).__name__}: {error}"
+        return Replayed(operations.count, end, error=error)
     return Replayed(operations.count, end)

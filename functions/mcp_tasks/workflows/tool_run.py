@@ -21,6 +21,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from .. import metrics
+from ..crash_report import with_reference
 from ..durable.journal import OUTCOME, Journal, JournalUnavailable
 from ..durable.operations import DurableOperations
 from ..durable.record import Failure, Kind, Operation, Record, State
@@ -139,7 +140,6 @@ class ToolRun:
         except Exception as error:
             if (output := self._failed(error)) is None:
                 raise
-            log_crash(logger, error)
             return output
         if self.operations.run.suspension is not None:
             raise self.operations.run.suspension  # the tool has caught it
@@ -170,20 +170,19 @@ class ToolRun:
     def _failed(self, error: Exception) -> dict[str, Any] | None:
         """What follows when the tool has raised: None, when there is nothing to undo."""
         if self._mode is Mode.UNDO:
+            if not isinstance(error, ToolError):
+                log_crash(logger, error)
             return self._undo()
         if self._mode is Mode.LANE or not may_have_to_be_undone(self.operations):
             return None
         # Before anything is undone: a tool that were to run again might not fail this time, and
         # would go on with what is undone.
-        name = ToolError.__name__ if isinstance(error, ToolError) else type(error).__name__
-        message = str(error) if isinstance(error, ToolError) else ""
-        outcome = Record(
-            OUTCOME,
-            Operation(Kind.RUN, self.tool.name),
-            State.FAILED,
-            failure=Failure(name, message),
-        )
-        self._journal.write(outcome)
+        if isinstance(error, ToolError):
+            failure = Failure(ToolError.__name__, str(error))
+        else:
+            failure = Failure(type(error).__name__, "", log_crash(logger, error))
+        operation = Operation(Kind.RUN, self.tool.name)
+        self._journal.write(Record(OUTCOME, operation, State.FAILED, failure=failure))
         return self._undo()
 
     def _undo(self) -> dict[str, Any]:
@@ -206,7 +205,8 @@ class ToolRun:
         if failure.name == ToolError.__name__:
             text = f"{failure.message}\n{notice}" if notice else failure.message
             return {"result": error_result(text)}
-        return {"fail": {"error": failure.name, "cause": notice or failure.name}}
+        cause = with_reference(notice or failure.name, failure.reference)
+        return {"fail": {"error": failure.name, "cause": cause}}
 
 
 def _timestamp(ms: int) -> str:

@@ -254,7 +254,7 @@ def test_keys_of_one_request_are_not_logged_with_the_next(
 
 
 def test_a_crash_is_a_failed_task_that_tells_nothing(
-    deploy: Callable[[Path], Cloud], tmp_path: Path
+    deploy: Callable[[Path], Cloud], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
@@ -268,8 +268,13 @@ def test_a_crash_is_a_failed_task_that_tells_nothing(
     cloud = deploy(tools)
     task = cloud.settled(cloud.start("crash", {"secret": "hunter2"}))
     assert task["status"] == "failed"
-    assert task["error"] == {"code": -32603, "message": "The tool failed: KeyError"}
-    assert task["statusMessage"] == "The tool failed: KeyError"
+    reference = task["error"]["data"]["reference"]
+    message = f"The tool failed: KeyError (reference {reference})"
+    assert task["error"] == {"code": -32603, "message": message, "data": {"reference": reference}}
+    assert task["statusMessage"] == message
+    logged = [vars(each) for each in caplog.records if "reference" in vars(each)]
+    assert [(each["reference"], each["exception"]) for each in logged] == [(reference, "KeyError")]
+    assert logged[0]["frames"] == ["tools/crash.py:6 crash"]
     assert "hunter2" not in json.dumps(task)
 
 

@@ -14,6 +14,7 @@ from ...aws.errors import error_code, is_transient
 from ...protocol import jsonrpc
 from ...protocol.errors import ErrorCode, ProtocolError, Unavailable
 from ...protocol.headers import Headers
+from ...redaction import unexpected_error
 from ...tasks.errors import Busy
 from ..caller import Caller
 from ..response_channel import MAX_RESPONSE_BYTES, ResponseChannel, StreamEvent, response_size
@@ -109,10 +110,10 @@ def unexpected_error_response(
     error: Exception, request_id: jsonrpc.RequestId | None
 ) -> HttpResponse:
     """HTTP 503 for an error that may pass when the request is repeated; otherwise HTTP 500."""
-    logger.error("Request failed with an unexpected error", error=error_code(error))
     if is_transient(error) or isinstance(error, Busy):
+        logger.error("Request failed with an unexpected error", error=error_code(error))
         return error_response(Unavailable("The server is busy; repeat the request"), request_id)
-    return error_response(ProtocolError(ErrorCode.INTERNAL_ERROR, "Internal error"), request_id)
+    return error_response(unexpected_error(logger, error), request_id)
 
 
 def _drop(event: StreamEvent) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from ...aws.errors import error_code
 from ...protocol.errors import ErrorCode, ProtocolError
+from ...redaction import unexpected_error
 from ...tasks.task import Task
 from ..call import Complete, Outcome, TaskCreated
 
@@ -32,8 +32,7 @@ def kept_response(outcome: Outcome) -> dict[str, Any]:
 def kept_error(error: Exception) -> dict[str, Any]:
     """The error that a call has ended with. An unexpected one says nothing of itself."""
     if not isinstance(error, ProtocolError):
-        logger.error("Request failed with an unexpected error", error=error_code(error))
-        return internal_error("Internal error")
+        error = unexpected_error(logger, error)
     return {"error": error.as_error()}
 
 

@@ -503,10 +503,16 @@ def test_what_goes_wrong_inside_is_an_internal_error_without_its_words() -> None
     text = body(method="tools/call", params=params)
     answer = offering(broken).answer(HttpRequest(headers, text.encode(), Caller(ANYONE)))
     assert answer.status == 500
-    assert json.loads(answer.message or "") == {
+    message = json.loads(answer.message or "")
+    reference = message["error"]["data"]["reference"]
+    assert message == {
         "jsonrpc": "2.0",
         "id": 1,
-        "error": {"code": INTERNAL, "message": "Internal error"},
+        "error": {
+            "code": INTERNAL,
+            "message": f"Internal error (reference {reference})",
+            "data": {"reference": reference},
+        },
     }
 
 

@@ -167,7 +167,9 @@ def test_the_other_arguments_may_be_none(server: Stack, context: Any) -> None:
 def test_a_crash_says_nothing_of_why(server: Stack) -> None:
     crashed = complete(server, PAGE, "page", "", {"arguments": {"language": "xx"}})
     assert (crashed.status, crashed.code) == (500, -32603)
-    assert crashed.error["message"] == "The completion failed: KeyError"
+    reference = crashed.error["data"]["reference"]
+    said = "The completion failed: KeyError"
+    assert crashed.error["message"] == f"{said} (reference {reference})"
     assert "hunter2" not in json.dumps(crashed.message)
 
 

@@ -149,7 +149,9 @@ def test_the_header_repeats_the_name(server: Stack, header: str | None) -> None:
 def test_a_crash_says_nothing_of_why(server: Stack) -> None:
     crashed = get(server, "failing", how=SECRET)
     assert (crashed.status, crashed.code) == (500, INTERNAL)
-    assert crashed.error["message"] == "The prompt failed: KeyError"
+    reference = crashed.error["data"]["reference"]
+    said = "The prompt failed: KeyError"
+    assert crashed.error["message"] == f"{said} (reference {reference})"
     assert SECRET not in json.dumps(crashed.message)
 
 

@@ -177,7 +177,9 @@ def test_the_header_repeats_the_uri(server: Stack, header: str | None) -> None:
 def test_a_crash_says_nothing_of_why(server: Stack, how: str, error: str) -> None:
     crashed = read(server, f"broken://{how}")
     assert (crashed.status, crashed.code) == (500, INTERNAL)
-    assert crashed.error["message"] == f"The resource failed: {error}"
+    reference = crashed.error["data"]["reference"]
+    said = f"The resource failed: {error}"
+    assert crashed.error["message"] == f"{said} (reference {reference})"
     assert SECRET not in json.dumps(crashed.message)
 
 
