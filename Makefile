@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$(CURDIR)/.local/uv/bin:$$PATH"
 # The options of infra/options.py, which a test compares: those of AWS and of `make up`, those that `make up` takes as
 # arguments of its own, and those of AWS alone. docs/configuration.md describes them.
-OPTIONS = stack cell companion_tools auth issuer audience scopes scope_prefix token_typ principal quota_per origins hosts max_tasks max_creations max_polls max_subscriptions max_new_subscriptions max_calls max_workers max_body max_arguments max_depth max_values max_ttl_days rate burst
+OPTIONS = stack cell companion_tools auth issuer audience scopes scope_prefix token_typ principal quota_per origins hosts max_tasks max_creations max_polls max_subscriptions max_new_subscriptions max_calls max_workers max_body max_arguments max_depth max_values max_ttl_days rate burst log_messages
 UP_OPTIONS = tools streaming
 AWS_OPTIONS = stage url domain hosted_zone certificate priority access_log data encryption earlier_keys reserved rollout provisioned snapstart alarms budget dashboard tool_metrics tracing execution_log
 context = $(foreach key,$(1),$(if $($(key)),-c '$(key)=$($(key))'))

@@ -192,36 +192,13 @@ class Encryption(Construct):
         "Enable compatibility between event sources from AWS services and encrypted queues".
         The CDK adds the statement for the bus itself with the bus.
         """
-        stack = Stack.of(self)
-        groups = [
-            stack.format_arn(
-                service="logs",
-                resource="log-group",
-                resource_name=name,
-                arn_format=ArnFormat.COLON_RESOURCE_NAME,
-            )
-            for name in (f"{stack.stack_name}-*", f"{EXECUTION_LOGS}{stack.stack_name}")
-        ]
-        key.add_to_resource_policy(
-            iam.PolicyStatement(
-                principals=[iam.ServicePrincipal(f"logs.{stack.region}.amazonaws.com")],
-                actions=[
-                    "kms:Encrypt",
-                    "kms:Decrypt",
-                    "kms:ReEncrypt*",
-                    "kms:GenerateDataKey*",
-                    "kms:DescribeKey",
-                ],
-                resources=["*"],
-                conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}},
-            )
-        )
+        let_logs_use(key)
         key.add_to_resource_policy(
             iam.PolicyStatement(
                 principals=[iam.ServicePrincipal("events.amazonaws.com")],
                 actions=["kms:GenerateDataKey", "kms:Decrypt"],
                 resources=["*"],
-                conditions={"StringEquals": {"aws:SourceAccount": stack.account}},
+                conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}},
             )
         )
 
@@ -233,3 +210,32 @@ def _add(
         actions=list(actions), resources=list(keys), conditions={"StringEquals": equal}
     )
     grantee.grant_principal.add_to_principal_policy(statement)
+
+
+def let_logs_use(key: kms.IKey) -> None:
+    """Allow CloudWatch Logs to use a key for the stack's log groups, whose names begin with the
+    stack's (CloudWatch Logs user guide, "Encrypt log data using AWS KMS")."""
+    stack = Stack.of(key)
+    groups = [
+        stack.format_arn(
+            service="logs",
+            resource="log-group",
+            resource_name=name,
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        for name in (f"{stack.stack_name}-*", f"{EXECUTION_LOGS}{stack.stack_name}")
+    ]
+    key.add_to_resource_policy(
+        iam.PolicyStatement(
+            principals=[iam.ServicePrincipal(f"logs.{stack.region}.amazonaws.com")],
+            actions=[
+                "kms:Encrypt",
+                "kms:Decrypt",
+                "kms:ReEncrypt*",
+                "kms:GenerateDataKey*",
+                "kms:DescribeKey",
+            ],
+            resources=["*"],
+            conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}},
+        )
+    )

@@ -12,10 +12,13 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs_
 from constructs import Construct, IConstruct
 
+from mcp_tasks import environment as names
+
 from .cdk_nag_findings import acknowledge, acknowledge_wildcard
 from .encryption import Encryption
 from .log_groups import log_group
 from .reserved_concurrency import ReservedConcurrency
+from .tracebacks import RUN_AUTHORS_CODE, TracebacksLog
 
 LOG_SETTINGS: Final = {"POWERTOOLS_LOGGER_LOG_EVENT": "false"}
 """An event holds arguments and answers."""
@@ -30,12 +33,14 @@ class FunctionCode:
         reserved: ReservedConcurrency,
         encryption: Encryption,
         tracing: bool = False,
+        tracebacks: TracebacksLog | None = None,
     ) -> None:
         self._code = lambda_.Code.from_asset(str(folder))
         self.reserved = reserved
         self.encryption = encryption
         self.tracing = tracing
         """Whether AWS X-Ray traces the functions."""
+        self._tracebacks = tracebacks
 
     def function(
         self,
@@ -50,6 +55,7 @@ class FunctionCode:
         """A function of the bundle's `<handler>/handler.py`. It has no permissions but to log."""
         logs = log_group(scope, "Logs", self.encryption)
         role = _role(scope, logs)
+        environment = {**environment, **self._allow_tracebacks(handler, role)}
         function = lambda_.Function(
             scope,
             "Function",
@@ -77,6 +83,13 @@ class FunctionCode:
             "change of both",
         )
         return function
+
+    def _allow_tracebacks(self, handler: str, role: iam.IRole) -> dict[str, str]:
+        """Let a function that runs code of tools write tracebacks; what its environment needs."""
+        if self._tracebacks is None or handler not in RUN_AUTHORS_CODE:
+            return {}
+        self._tracebacks.allow_writing(role)
+        return {names.TRACEBACK_LOG_GROUP: self._tracebacks.name}
 
 
 def accept_tracing(construct: IConstruct) -> None:

@@ -30,6 +30,16 @@ OPERATIONS: Final = (
         pattern="on|off",
     ),
     Option(
+        "log_messages",
+        "Whether the tracebacks of crashes are kept, with the messages of exceptions, which may "
+        "quote arguments and answers: for a week, in a log group that has a KMS key of its own "
+        "([operations](operations.md#a-tool-crashed)).",
+        "on or off",
+        "log_messages=on",
+        "off",
+        pattern="on|off",
+    ),
+    Option(
         "encryption",
         "Which keys encrypt what is stored: keys that AWS manages (`aws`), a KMS key of the "
         "stack's own (`customer`, about $1 a month and its calls; it outlives the stack), or a key "

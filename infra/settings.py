@@ -62,6 +62,8 @@ class Settings:
     """The domain, where the stack creates it."""
     priority: int
     access_log: bool
+    log_messages: bool
+    """Whether the messages of exceptions are kept, in a log group of their own."""
     monitoring: MonitoringSettings
     """Whom alarms notify, what a month may cost, and what else tells how the stack is."""
     encryption: str
@@ -129,6 +131,7 @@ class Settings:
             own_domain=DomainProps.from_context(context, domain),
             priority=context.number("priority"),
             access_log=context.text("access_log") == "on",
+            log_messages=context.text("log_messages") == "on",
             monitoring=MonitoringSettings.from_context(context),
             encryption=context.text("encryption"),
             data=context.text("data") if context.given("data") else profile.data,

@@ -37,6 +37,7 @@ from .subtasks import SubtasksFunction
 from .sweep import SweepFunction, SweptStores
 from .tables import Tables
 from .tool_workflows import ToolWorkflows, WorkflowProps
+from .tracebacks import TracebacksLog
 
 HIDDEN_ISSUER: Final = (
     "-c auth=oauth without a domain: clients that do not follow WWW-Authenticate cannot find the "
@@ -55,7 +56,9 @@ class McpTasksStack(Stack):
         super().__init__(scope, settings.stack, description="Workflow-backed MCP server")
         encryption = Encryption(self, "Encryption", settings.encryption, settings.earlier_keys)
         watching = settings.monitoring
-        code = FunctionCode(bundle, settings.reserved_concurrency, encryption, watching.tracing)
+        tracebacks = TracebacksLog(self, "Tracebacks") if settings.log_messages else None
+        reserved = settings.reserved_concurrency
+        code = FunctionCode(bundle, reserved, encryption, watching.tracing, tracebacks)
         tables = Tables.create(self, encryption)
         payloads = PayloadsBucket(self, "Payloads", encryption, settings.max_ttl)
         ask = AskFunction(self, "Ask", code, tables.tasks)

@@ -37,6 +37,7 @@ JOBS: dict[str, dict[str, str]] = {
     "open": {
         **OPEN,
         "access_log": "on",
+        "log_messages": "on",
         "stack": "Open2",
         "cell": "eu",
         "origins": "https://one.example https://two.example",

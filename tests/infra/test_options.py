@@ -57,6 +57,7 @@ def test_a_deployment_that_only_says_who_may_call_goes_to_aws() -> None:
         own_domain=None,
         priority=100,
         access_log=False,
+        log_messages=False,
         monitoring=MonitoringSettings(),
         encryption="aws",
         data="retain",

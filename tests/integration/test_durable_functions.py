@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from local.deployment import LocalStack
+from mcp_tasks.crash_report import reference_in, without_reference
 from mcp_tasks.registry.catalogue import PACKAGE, Catalogue
 from mcp_tasks.workflows.replay import Replayed
 from operations.deployed_stack import outputs_of
@@ -97,7 +98,8 @@ def test_what_a_failing_tool_did_is_undone_last_first(
         assert task["result"]["isError"]
         assert task["result"]["content"] == [{"type": "text", "text": "too expensive"}]
     else:
-        assert task["error"] == {"code": -32603, "message": "The tool failed: ValueError"}
+        assert without_reference(task["error"]["message"]) == "The tool failed: ValueError"
+        assert reference_in(task["statusMessage"]) == task["error"]["data"]["reference"]
 
 
 def test_what_a_cancelled_task_did_is_undone(client: Client, ledger: Path) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
+from mcp_tasks.crash_report import without_reference
 from mcp_tasks.durable.identity import unique_id
 from mcp_tasks.durable.journal import HEAD, OUTCOME
 from mcp_tasks.durable.record import Kind, Record, State
@@ -260,7 +261,7 @@ def _end(task: Told, verdict: DurableVerdict) -> Iterator[str]:
     life = task.life
     if life is None or life.fate != "failed" or life.last is None:
         return
-    message = life.last["error"]["message"]
+    message = without_reference(life.last["error"]["message"])
     if life.call.kind.crashes and message.startswith("The tool failed: ValueError"):
         return
     of_subtask = life.call.kind.tool == "grow" and message == SUBTASK_FAILED

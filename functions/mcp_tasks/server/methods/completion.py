@@ -5,12 +5,16 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any, Final
 
+from aws_lambda_powertools import Logger
+
 from ...protocol.errors import invalid_params
 from ...redaction import client_errors_redacted
 from ...registry.catalogue import Catalogue, PromptEntry, ResourceEntry
 from ..call import Call, Complete, Method, Outcome
 from .call_quota import CallQuota
 from .prompts import string_map
+
+logger = Logger()
 
 MAX_VALUES: Final = 100
 """In one response ("Completion Results")."""
@@ -24,6 +28,8 @@ def complete_argument(catalogue: Catalogue, call_quota: CallQuota) -> Method:
 
     def complete(call: Call) -> Outcome:
         entry = _referenced(call.params.get("ref"), catalogue)
+        kind = "prompt" if isinstance(entry, PromptEntry) else "resource"
+        logger.append_keys(**{kind: entry.name})
         argument = call.params.get("argument")
         if not isinstance(argument, dict):
             raise invalid_params("params.argument must be an object with a name and a value")
