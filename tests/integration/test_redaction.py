@@ -85,6 +85,8 @@ def _send_tasks(sent: Sent, client: Client, listener: Client) -> None:
         return len(ended) == len(answers)
 
     Subscription(listener, list(answers)).run(answer_and_wait)
+    for name in ("crash_in_group", "crash_in_step", "crash_in_map", "crash_in_undo"):
+        client.end(client.start(name, text=new(f"argument of {name}")))
     for how in ("step_error", "step_crash", "fail_state", "fail_tool_error", "wrong_output"):
         client.end(client.start("broken_flow", how=how))
     sent.cancelled = client.start("quote", text=new("argument, then cancelled"), end="result")
@@ -101,6 +103,7 @@ def _send_tasks(sent: Sent, client: Client, listener: Client) -> None:
 
 def _send_calls_within_requests(sent: Sent, client: Client) -> None:
     new = sent.canaries
+    client.call("crash_at_once", text=new("argument of a tool that crashes in a library"))
     for end in ENDS:
         client.call("quote_at_once", text=new(f"argument within a request, {end}"), end=end)
         prompt = {"text": new(f"argument of a prompt, {end}"), "end": end}
@@ -112,9 +115,10 @@ def _send_calls_within_requests(sent: Sent, client: Client) -> None:
     again = {**call, "inputResponses": answer, "requestState": state}
     state = client.request("tools/call", again).result["requestState"]
     client.request("tools/call", {**again, "requestState": state[:-4] + new("state")})
-    ref = {"type": "ref/prompt", "name": "essay"}
-    argument = {"name": "topic", "value": new("what is to be completed")}
-    client.request("completion/complete", {"ref": ref, "argument": argument})
+    for name, what in {"essay": "topic", "crashing_prompt": "text"}.items():
+        ref = {"type": "ref/prompt", "name": name}
+        argument = {"name": what, "value": new(f"what is to be completed of {name}")}
+        client.request("completion/complete", {"ref": ref, "argument": argument})
 
 
 def _send_invalid_requests(sent: Sent, client: Client) -> None:

@@ -20,11 +20,13 @@ from mcp_tasks.crash_report import reference_in, without_reference
 from mcp_tasks.protocol.errors import ErrorCode, ProtocolError
 from mcp_tasks.redaction import (
     client_errors_redacted,
+    crash_redacted,
     error_without_message,
     step_errors_redacted,
 )
 from mcp_tasks.registry.context import TaskCancelled
 from mcp_tasks.registry.workflow_tool import WorkflowTool
+from mcp_tasks.tasks.forms import check_form
 from mcp_tasks.workflows.steps import run_step
 from tests.unit.support.author import author_module
 
@@ -140,6 +142,17 @@ def test_the_log_tells_where_and_not_what(log: Recorder, tmp_path: Path) -> None
     assert entry["frames"] == ["tools/lookup.py:3 look_up"]
     assert reference_in(str(left)) == entry["reference"]
     assert SECRET not in line
+
+
+def test_a_question_that_cannot_be_asked_is_not_repeated(log: Recorder) -> None:
+    """`ask` is called by workflows' states, whose questions may quote what was answered before."""
+    form = {"type": "object", "properties": {SECRET: {"type": "object"}}}
+    with (
+        pytest.raises(Exception, match=r"^\[InvalidQuestion\] .*\(reference \w{12}\)$") as left,
+        crash_redacted(log.logger, "A question could not be asked"),
+    ):
+        check_form(form)
+    assert SECRET not in seen(left.value) + log.text
 
 
 def test_what_was_redacted_leaves_as_it_is_and_is_logged_once(log: Recorder) -> None:
