@@ -37,6 +37,7 @@ def test_functions_run_python_3_13_on_arm64(fork: Assembly) -> None:
 def test_functions_log_into_groups_that_forget(open_server: Assembly) -> None:
     """Each into its own: none creates one implicitly, which would keep its logs for ever."""
     groups = open_server.resources("AWS::Logs::LogGroup")
+    groups.pop("Tracebacks/Logs")  # tests/infra/test_tracebacks.py
     used = [
         function["LoggingConfig"]["LogGroup"].strip("<>")
         for function in open_server.resources("AWS::Lambda::Function").values()
