@@ -55,7 +55,6 @@ class FunctionCode:
         """A function of the bundle's `<handler>/handler.py`. It has no permissions but to log."""
         logs = log_group(scope, "Logs", self.encryption)
         role = _role(scope, logs)
-        environment = {**environment, **self._allow_tracebacks(handler, role)}
         function = lambda_.Function(
             scope,
             "Function",
@@ -69,7 +68,7 @@ class FunctionCode:
             role=role,
             log_group=logs,
             reserved_concurrent_executions=self.reserved.of(handler),
-            environment={**LOG_SETTINGS, "POWERTOOLS_SERVICE_NAME": handler, **environment},
+            environment={**self._settings(handler, role), **environment},
             # Lambda gives the role a grant to decrypt it.
             environment_encryption=self.encryption.key,
             tracing=lambda_.Tracing.ACTIVE if self.tracing else None,
@@ -84,12 +83,13 @@ class FunctionCode:
         )
         return function
 
-    def _allow_tracebacks(self, handler: str, role: iam.IRole) -> dict[str, str]:
-        """Let a function that runs code of tools write tracebacks; what its environment needs."""
-        if self._tracebacks is None or handler not in RUN_AUTHORS_CODE:
-            return {}
-        self._tracebacks.allow_writing(role)
-        return {names.TRACEBACK_LOG_GROUP: self._tracebacks.name}
+    def _settings(self, handler: str, role: iam.IRole) -> dict[str, str]:
+        """A function's settings for what it logs; what runs code of tools may write tracebacks."""
+        settings = {**LOG_SETTINGS, "POWERTOOLS_SERVICE_NAME": handler}
+        if self._tracebacks is not None and handler in RUN_AUTHORS_CODE:
+            self._tracebacks.allow_writing(role)
+            settings[names.TRACEBACK_LOG_GROUP] = self._tracebacks.name
+        return settings
 
 
 def accept_tracing(construct: IConstruct) -> None:

@@ -56,9 +56,7 @@ class McpTasksStack(Stack):
         super().__init__(scope, settings.stack, description="Workflow-backed MCP server")
         encryption = Encryption(self, "Encryption", settings.encryption, settings.earlier_keys)
         watching = settings.monitoring
-        tracebacks = TracebacksLog(self, "Tracebacks") if settings.log_messages else None
-        reserved = settings.reserved_concurrency
-        code = FunctionCode(bundle, reserved, encryption, watching.tracing, tracebacks)
+        code = self._function_code(bundle, settings, encryption)
         tables = Tables.create(self, encryption)
         payloads = PayloadsBucket(self, "Payloads", encryption, settings.max_ttl)
         ask = AskFunction(self, "Ask", code, tables.tasks)
@@ -98,6 +96,14 @@ class McpTasksStack(Stack):
         # W3005: the CDK lets a function depend on its role, which the function refers to as well.
         self.add_metadata("cfn-lint", {"config": {"ignore_checks": ["W3005"]}})
         self.add_metadata(CHOICES, kept_choices(settings))
+
+    def _function_code(
+        self, bundle: Path, settings: Settings, encryption: Encryption
+    ) -> FunctionCode:
+        """What all functions run, and where they write tracebacks."""
+        tracebacks = TracebacksLog(self, "Tracebacks") if settings.log_messages else None
+        reserved, tracing = settings.reserved_concurrency, settings.monitoring.tracing
+        return FunctionCode(bundle, reserved, encryption, tracing, tracebacks)
 
     def _tag(self, cell: str) -> None:
         """Tag everything that takes tags, so that its cost can be told. A dashboard takes none by

@@ -101,7 +101,7 @@ def test_make_up_deploys_the_stack_that_is_named(
     monkeypatch.setattr(commands, "ROOT", tmp_path)
     monkeypatch.setattr(commands, "ENDPOINT", tmp_path / "endpoint")
     monkeypatch.setattr(commands, "prepare", lambda: None)
-    monkeypatch.setattr("local.emulator.start", lambda name, port: EMULATOR)
+    monkeypatch.setattr("local.emulator.start", lambda name, port, **_: EMULATOR)
     assert commands.up(tmp_path, None, False, {"stack": "books"}) == 0
     assert (cdk.context["stack"], cdk.commands["deploy"][2]) == ("books", "books")
 
