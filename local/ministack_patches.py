@@ -20,6 +20,8 @@ Permissions. Without these patches, functions would be denied what their roles a
   MiniStack does not know a token's state machine and would ask for permission on `*`.
 - MiniStack knows few of DynamoDB's condition keys; `dynamodb_conditions.py` has them.
 - MiniStack does not know the condition keys of PutEvents.
+- MiniStack takes a log stream for its log group, whose ARN no policy of a function names: on AWS it
+  ends in `:*`.
 
 Processes of functions:
 
@@ -170,7 +172,8 @@ def call_lambda(function: Any, event: Any) -> Any:
 
 
 def extract_resource_arn(service: str, *request: Any) -> str:
-    """The resource of a request: for an answer to a task token, the token's state machine.
+    """The resource of a request: for an answer to a task token, the token's state machine; for a
+    log stream, the stream.
 
     `request` is method, path, headers, body and so on.
     """
@@ -180,6 +183,9 @@ def extract_resource_arn(service: str, *request: Any) -> str:
     if service == "states" and resource == "*":
         token = json.loads(request[3] or b"{}").get("taskToken")
         return _state_machines.get(token, resource)
+    if service == "logs":
+        stream = json.loads(request[3] or b"{}").get("logStreamName")
+        return resource if stream is None else f"{resource}:log-stream:{stream}"
     return resource
 
 
