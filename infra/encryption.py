@@ -76,9 +76,15 @@ class Encryption(Construct):
 
     @property
     def of_a_table(self) -> dict[str, Any]:
-        """Arguments of `dynamodb.Table`."""
+        """Arguments of `dynamodb.Table`.
+
+        Without a key, AWS owns it, and nobody pays for its calls. The key `aws/dynamodb`, which AWS
+        manages in the account, is charged for as any other ("AWS KMS charges apply"); a change from
+        it to the owned one interrupts nothing (CloudFormation template reference,
+        "AWS::DynamoDB::Table SSESpecification").
+        """
         if self.key is None:
-            return {"encryption": dynamodb.TableEncryption.AWS_MANAGED}
+            return {"encryption": dynamodb.TableEncryption.DEFAULT}
         return {
             "encryption": dynamodb.TableEncryption.CUSTOMER_MANAGED,
             "encryption_key": self.key,
