@@ -15,13 +15,15 @@ IN_ENV = PATH="$(CURDIR)/.venv/bin:$(CURDIR)/.local/cdk/node_modules/.bin:$(CURD
 OPTIONS = stack cell companion_tools auth issuer audience scopes scope_prefix token_typ principal quota_per origins hosts max_tasks max_creations max_polls max_subscriptions max_new_subscriptions max_calls max_workers max_body max_arguments max_depth max_values max_ttl_days rate burst log_messages
 UP_OPTIONS = tools streaming
 AWS_OPTIONS = stage url domain hosted_zone certificate priority access_log data encryption earlier_keys reserved rollout provisioned snapstart alarms budget dashboard tool_metrics tracing execution_log
+# Those of `make cost`, which are the fields of operations/costs/load.py, and a region of its table of prices.
+COST_OPTIONS = region tasks polls reports transitions writes auth encryption alarms dashboard log_messages worker_ms worker_mb api_ms background_ms row_kb response_kb ttl_days
 context = $(foreach key,$(1),$(if $($(key)),-c '$(key)=$($(key))'))
 arguments = $(foreach key,$(1),$(if $($(key)),--$(key) '$($(key))'))
 CONTEXT = $(call context,$(OPTIONS) $(UP_OPTIONS) $(AWS_OPTIONS))
 # The stack that a command is about, where it is not the one of server.toml.
 STACK = $(if $(stack),--stack '$(stack)',$(if $(stage),--stack "$$($(IN_ENV) python -m infra.stages '$(stage)')"))
 
-.PHONY: help demo up down connect doctor check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap diff preflight deploy verify tasks logs dashboard replay replay-task replay-check restore destroy drain add lock clean python
+.PHONY: help demo up down connect doctor check toolchecks test conformance bench soak hostile chaos model mutations audit lint synth bootstrap diff preflight deploy verify cost tasks logs dashboard replay replay-task replay-check restore destroy drain add lock clean python
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -137,6 +139,10 @@ logs: python ## What the functions logged: [TASK=id] [since=15m] [follow=1] [sta
 dashboard: python ## The dashboard's figures as a page in the browser, of the stack of `make up` [profile=aws] [stack=] [minutes=60] [port=]
 	@$(LOCAL) prepare
 	@$(IN_ENV) python -m operations.dashboard $(STACK) $(if $(profile),--profile $(profile)) $(call arguments,minutes port)
+
+cost: python ## What a month costs under a load [tasks=1000000 polls=10 auth=iam encryption=aws ...: operations/costs/load.py]
+	@$(LOCAL) prepare
+	@$(IN_ENV) python -m operations.costs $(foreach key,$(COST_OPTIONS),$(if $($(key)),'$(key)=$($(key))'))
 
 replay-task: python ## Run a tool here against a task's journal: TASK=id [save=file] [stack=] [profile=local], or file=
 	@$(LOCAL) prepare
