@@ -38,7 +38,7 @@ CRASHES: Final[dict[str, tuple[Any, str, str]]] = {
     "async tool": (as_task("crash_in_group"), "crash_in_group", "parse"),
     "step": (as_task("crash_in_step"), "crash_in_step", "parse"),
     "item of a map": (as_task("crash_in_map"), "crash_in_map", "parse"),
-    "tool that is undone": (as_task("crash_in_undo"), "crash_in_undo", "parse"),
+    "tool that is undone": (as_task("crash_in_undone"), "crash_in_undone", "parse"),
     "state of a workflow": (as_task("broken_flow", how="step_crash"), "broken_flow", "end"),
     "tool within a request": (
         lambda client, text: client.call("crash_at_once", text=text).error,
@@ -54,7 +54,7 @@ CRASHES: Final[dict[str, tuple[Any, str, str]]] = {
     ),
     "resource": (
         request("resources/read", lambda text: {"uri": f"note://quoted/{text}"}),
-        "quoted_note",
+        "note://quoted/{text}",
         "quoted_note",
     ),
     "completion": (

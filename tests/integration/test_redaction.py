@@ -85,7 +85,7 @@ def _send_tasks(sent: Sent, client: Client, listener: Client) -> None:
         return len(ended) == len(answers)
 
     Subscription(listener, list(answers)).run(answer_and_wait)
-    for name in ("crash_in_group", "crash_in_step", "crash_in_map", "crash_in_undo"):
+    for name in ("crash_in_group", "crash_in_step", "crash_in_map", "crash_in_undone"):
         client.end(client.start(name, text=new(f"argument of {name}")))
     for how in ("step_error", "step_crash", "fail_state", "fail_tool_error", "wrong_output"):
         client.end(client.start("broken_flow", how=how))

@@ -44,8 +44,7 @@ def crash_in_map(task: TaskContext, text: str) -> str:
 
 
 def forget(text: str) -> None:
-    """Undo nothing."""
-    parse(text)
+    """Undo it."""
 
 
 def keep(text: str) -> str:
@@ -54,8 +53,8 @@ def keep(text: str) -> str:
 
 
 @tool(task="required", poll_every=QUICK)
-def crash_in_undo(task: TaskContext, text: str) -> str:
-    """Crash, and then again in what undoes it."""
+def crash_in_undone(task: TaskContext, text: str) -> str:
+    """Crash when something is to be undone."""
     task.step(keep, text, undo=forget)
     return parse(text)
 

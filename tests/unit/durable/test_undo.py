@@ -137,6 +137,10 @@ def test_what_cannot_be_undone_is_named_and_the_rest_is_undone(
     out = capsys.readouterr().out
     assert '"NotUndone":[1.0]' in out
     assert "reserve" in [getattr(record, "not_undone", None) for record in caplog.records]
+    crashes = [vars(each) for each in caplog.records if vars(each).get("step") == "release"]
+    assert [(each["exception"], each["attempt"]) for each in crashes] == [
+        ("ConnectionError", attempt) for attempt in range(1, 9)
+    ]
     logged = [vars(each) for each in caplog.records if each.name != "mcp_tasks.tracebacks"]
     assert "a secret" not in out + str(logged)
 
