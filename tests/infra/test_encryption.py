@@ -330,7 +330,7 @@ def test_without_the_choice_there_is_no_key(on_aws: Assembly) -> None:
     assert not on_aws.resources("AWS::KMS::Key")
     assert set(_keys(on_aws).values()) == {None}
     for path, table in on_aws.resources("AWS::DynamoDB::Table").items():
-        assert "SSESpecification" not in table, path
+        assert table["SSESpecification"] == {"SSEEnabled": False}, path
     for path, queue in on_aws.resources("AWS::SQS::Queue").items():
         assert queue["SqsManagedSseEnabled"] is True, path
 
