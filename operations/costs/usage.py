@@ -35,7 +35,8 @@ EMPTY_RECEIVES: Final = 657_000
 SQS"; SQS developer guide, "long polling")."""
 ALARM_METRICS: Final = {"iam": 41, "none": 41, "oauth": 43}
 """Of the stack's alarms, by `auth=`. A query of Metrics Insights counts once here; CloudWatch
-counts each metric that it finds, of tables that were throttled or failed."""
+counts each metric that it finds, of tables that were throttled or failed. Subscriptions that are
+streamed at a domain have an API of their own, with four more."""
 KEPT_ALARM_METRICS: Final = 11
 """Of those that are there with `alarms=off`, too: what is lost, late or not undone."""
 KEY_ALARM_METRICS: Final = 1

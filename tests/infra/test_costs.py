@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -10,6 +10,9 @@ from operations.costs import usage
 from operations.costs.calls import INDEX_WRITES_OF_CREATE
 from operations.costs.load import Load
 from tests.infra.assembly import Assembly
+
+OF_A_SECOND_API: Final = 4
+"""What streamed subscriptions at a domain bring."""
 
 
 def alarm_metrics(assembly: Assembly) -> int:
@@ -23,12 +26,20 @@ def alarm_metrics(assembly: Assembly) -> int:
 
 @pytest.mark.parametrize(
     ("job", "auth", "more"),
-    [("aws", "iam", 0), ("streaming", "oauth", 0), ("own key", "oauth", usage.KEY_ALARM_METRICS)],
+    [
+        ("aws", "iam", 0),
+        ("streaming", "oauth", 0),
+        ("own key", "oauth", usage.KEY_ALARM_METRICS + OF_A_SECOND_API),
+    ],
 )
 def test_alarms_use_as_many_metrics_as_the_bill_has(
     assemblies: dict[str, Assembly], job: str, auth: Any, more: int
 ) -> None:
     assert alarm_metrics(assemblies[job]) == usage.ALARM_METRICS[auth] + more
+
+
+def test_these_alarms_are_there_without_the_others(traced: Assembly) -> None:
+    assert alarm_metrics(traced) == usage.KEPT_ALARM_METRICS + usage.KEY_ALARM_METRICS
 
 
 def test_the_bill_has_every_key_and_secret(with_own_key: Assembly, open_server: Assembly) -> None:
