@@ -21,6 +21,8 @@ from .alarm_rule import FIVE_MINUTES, MINUTE, Metrics, Rule, total
 from .figures import ANSWERED_AT_ONCE, THROTTLED_WORKFLOWS
 from .watched import AUTHORIZER, Watched
 
+MAX_METRICS: Final = 10
+"""Of an alarm on a math expression (CloudWatch user guide, "CloudWatch service quotas")."""
 FEW: Final = 5
 """Below it, a failed request or call is no alarm: it was repeated, or a client repeats it."""
 MANY: Final = 10
@@ -222,25 +224,38 @@ class ProductAlarms(Construct):
         )
 
     def _tables(self) -> None:
-        """DynamoDB: by Metrics Insights, because a table has these metrics for each operation, and
-        only once one was throttled or failed (CloudWatch user guide, "Create a CloudWatch alarm
-        based on a Metrics Insights query").
+        """DynamoDB. The errors are the account's: a table has that metric for each operation only,
+        and Metrics Insights, which adds them up, cannot name several tables (CloudWatch user guide,
+        "Query components and syntax in CloudWatch Metrics Insights": WHERE takes = and AND).
         """
-        tables = ", ".join(f"'{t.table_name}'" for t in self._watched.tables.values())
-        kinds = {
-            "TablesThrottled": ("ThrottledRequests", MANY, "DynamoDB throttled requests"),
-            "TableErrors": ("SystemErrors", FEW, "DynamoDB failed at requests (HTTP 500)"),
-        }
-        for name, (metric, at_least, what) in kinds.items():
-            # No database reads it: CloudWatch does.
-            query = f'SELECT SUM({metric}) FROM SCHEMA("AWS/DynamoDB", Operation, TableName)'  # noqa: S608
-            self._alarm(
-                name,
-                f"{what} to the stack's tables",
-                Rule(f"{query} WHERE TableName IN ({tables})", {}, above=at_least - 1),
+        throttled = {
+            f"{kind.lower()}{number}": cloudwatch.Metric(
+                namespace="AWS/DynamoDB",
+                metric_name=f"{kind}ThrottleEvents",
+                dimensions_map={"TableName": table.table_name},
+                statistic="Sum",
             )
+            for number, table in enumerate(self._watched.tables.values())
+            for kind in ("Read", "Write")
+        }
+        self._alarm(
+            "TablesThrottled",
+            "DynamoDB throttled requests to the stack's tables",
+            Rule(total(throttled), throttled, above=MANY - 1),
+        )
+        self._alarm(
+            "TableErrors",
+            "DynamoDB failed at requests (HTTP 500) to tables of this account and region",
+            Rule(
+                'SELECT SUM(SystemErrors) FROM SCHEMA("AWS/DynamoDB", Operation, TableName)',
+                {},
+                above=FEW - 1,
+            ),
+        )
 
     def _alarm(self, construct_id: str, description: str, rule: Rule) -> None:
+        if len(rule.metrics) > MAX_METRICS:
+            raise ValueError(f"{construct_id}: {len(rule.metrics)} metrics; {MAX_METRICS} at most")
         computed = cloudwatch.MathExpression(
             expression=rule.expression,
             using_metrics=dict(rule.metrics),

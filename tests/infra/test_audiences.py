@@ -37,6 +37,8 @@ def warned(stack: Stack) -> int:
         (UNKNOWN, ["api://mcp"]),
         (UNKNOWN, ["https://abc123.execute-api.eu-west-1.amazonaws.com/v2/mcp"]),
     ],
+    # The CDK's tokens have other numbers in each process.
+    ids=["other scheme", "without path", "slash", "unknown, other scheme", "unknown, other stage"],
 )
 def test_an_audience_that_clients_do_not_ask_for_is_warned_about(
     resource: str, audiences: list[str]
@@ -53,6 +55,7 @@ def test_an_audience_that_clients_do_not_ask_for_is_warned_about(
         (ENTRA, URL, ["00001111-aaaa-2222-bbbb-3333cccc4444"]),
         (COGNITO, URL, ["1example23456789"]),
     ],
+    ids=["default", "several", "unknown, its stage", "Entra", "Cognito"],
 )
 def test_no_other_is(issuer: str, resource: str, audiences: list[str]) -> None:
     assert warnings(issuer, resource, *audiences) == 0

@@ -257,10 +257,33 @@ def test_tasks_that_fail_are_compared_with_those_that_end(on_aws: Assembly) -> N
 
 
 def test_tables_are_watched_as_they_are(on_aws: Assembly) -> None:
-    tables = set(on_aws.resources("AWS::DynamoDB::Table"))
-    for name in ("TablesThrottled", "TableErrors"):
-        expression = _expression(_alarm(on_aws, name))
-        assert set(re.findall(r"'<([^>]*)>'", expression)) == tables
+    tables = on_aws.resources("AWS::DynamoDB::Table")
+    metrics_read = [
+        query["MetricStat"]["Metric"]
+        for query in _alarm(on_aws, "TablesThrottled")["Metrics"]
+        if "MetricStat" in query
+    ]
+    watched = {(m["MetricName"], m["Dimensions"][0]["Value"]) for m in metrics_read}
+    kinds = ("ReadThrottleEvents", "WriteThrottleEvents")
+    assert watched == {(kind, f"<{table}>") for kind in kinds for table in tables}
+
+
+def test_metrics_insights_is_asked_in_words_that_it_documents(on_aws: Assembly) -> None:
+    """Its WHERE has no IN, and CloudFormation would fail in the middle of a deployment."""
+    expression = _expression(_alarm(on_aws, "TableErrors"))
+    assert expression == (
+        'SELECT SUM(SystemErrors) FROM SCHEMA("AWS/DynamoDB", Operation, TableName)'
+    )
+
+
+@pytest.mark.parametrize("name", ["aws", "streaming", "domain", "own key"])
+def test_no_alarm_has_more_metrics_than_cloudwatch_takes(
+    assemblies: dict[str, Assembly], name: str
+) -> None:
+    """CloudWatch user guide, "CloudWatch service quotas": ten in a math expression."""
+    for path, alarm in assemblies[name].resources("AWS::CloudWatch::Alarm").items():
+        queries = alarm.get("Metrics", [])
+        assert len([query for query in queries if "MetricStat" in query]) <= 10, path
 
 
 def test_the_answer_time_is_read_off_the_lines_of_requests(on_aws: Assembly) -> None:
