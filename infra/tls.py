@@ -1,9 +1,9 @@
 """The least TLS that the endpoint takes: 1.2, at API Gateway's own host and at a custom domain.
 
-A regional API takes TLS 1.0 otherwise. A domain and the APIs behind it have the same policy: which
-of two would apply depends on where the request enters (API Gateway developer guide, "Security
-policies for REST APIs in API Gateway" and "Choose a security policy for your custom domain in API
-Gateway").
+A regional API takes TLS 1.0 otherwise. A domain and the APIs behind it have the same policy: where
+the two differ, API Gateway negotiates by the API's, also for requests to the domain (API Gateway
+developer guide, "Security policies for REST APIs in API Gateway" and "Choose a security policy for
+your custom domain in API Gateway").
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from .routing_rules import RoutingRules
 WITHOUT_RULES: Final = ("", "BASE_PATH_MAPPING_ONLY", "API_MAPPING_ONLY")
 """The routing mode's two names in the two APIs of API Gateway; a domain may have none."""
 RULES_PER_DOMAIN: Final = 50
-"""By default (API Gateway developer guide, "Quotas for configuring and running a REST API")."""
+"""The default, as far as it is known here: more are warned of, and CloudFormation decides."""
 
 
 def find(deployment: Deployment) -> Finding:
