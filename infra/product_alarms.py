@@ -224,34 +224,23 @@ class ProductAlarms(Construct):
         )
 
     def _tables(self) -> None:
-        """DynamoDB. The errors are the account's: a table has that metric for each operation only,
-        and Metrics Insights, which adds them up, cannot name several tables (CloudWatch user guide,
-        "Query components and syntax in CloudWatch Metrics Insights": WHERE takes = and AND).
+        """DynamoDB: of the account's tables in the region. A table has these metrics for each
+        operation, and only once one was throttled or failed; Metrics Insights adds them up, but
+        cannot name several tables (CloudWatch user guide, "Query components and syntax in
+        CloudWatch Metrics Insights": WHERE takes = and AND).
         """
-        throttled = {
-            f"{kind.lower()}{number}": cloudwatch.Metric(
-                namespace="AWS/DynamoDB",
-                metric_name=f"{kind}ThrottleEvents",
-                dimensions_map={"TableName": table.table_name},
-                statistic="Sum",
-            )
-            for number, table in enumerate(self._watched.tables.values())
-            for kind in ("Read", "Write")
+        kinds = {
+            "TablesThrottled": ("ThrottledRequests", MANY, "DynamoDB throttled requests"),
+            "TableErrors": ("SystemErrors", FEW, "DynamoDB failed at requests (HTTP 500)"),
         }
-        self._alarm(
-            "TablesThrottled",
-            "DynamoDB throttled requests to the stack's tables",
-            Rule(total(throttled), throttled, above=MANY - 1),
-        )
-        self._alarm(
-            "TableErrors",
-            "DynamoDB failed at requests (HTTP 500) to tables of this account and region",
-            Rule(
-                'SELECT SUM(SystemErrors) FROM SCHEMA("AWS/DynamoDB", Operation, TableName)',
-                {},
-                above=FEW - 1,
-            ),
-        )
+        for name, (metric, at_least, what) in kinds.items():
+            # No database reads it: CloudWatch does.
+            query = f'SELECT SUM({metric}) FROM SCHEMA("AWS/DynamoDB", Operation, TableName)'  # noqa: S608
+            self._alarm(
+                name,
+                f"{what} to tables of this account and region",
+                Rule(query, {}, above=at_least - 1),
+            )
 
     def _alarm(self, construct_id: str, description: str, rule: Rule) -> None:
         if len(rule.metrics) > MAX_METRICS:

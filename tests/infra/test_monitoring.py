@@ -256,24 +256,12 @@ def test_tasks_that_fail_are_compared_with_those_that_end(on_aws: Assembly) -> N
     assert variables["Variables"]["POWERTOOLS_METRICS_NAMESPACE"] == "mcp-tasks"
 
 
-def test_tables_are_watched_as_they_are(on_aws: Assembly) -> None:
-    tables = on_aws.resources("AWS::DynamoDB::Table")
-    metrics_read = [
-        query["MetricStat"]["Metric"]
-        for query in _alarm(on_aws, "TablesThrottled")["Metrics"]
-        if "MetricStat" in query
-    ]
-    watched = {(m["MetricName"], m["Dimensions"][0]["Value"]) for m in metrics_read}
-    kinds = ("ReadThrottleEvents", "WriteThrottleEvents")
-    assert watched == {(kind, f"<{table}>") for kind in kinds for table in tables}
-
-
 def test_metrics_insights_is_asked_in_words_that_it_documents(on_aws: Assembly) -> None:
     """Its WHERE has no IN, and CloudFormation would fail in the middle of a deployment."""
-    expression = _expression(_alarm(on_aws, "TableErrors"))
-    assert expression == (
-        'SELECT SUM(SystemErrors) FROM SCHEMA("AWS/DynamoDB", Operation, TableName)'
-    )
+    for name, metric in (("TablesThrottled", "ThrottledRequests"), ("TableErrors", "SystemErrors")):
+        expression = _expression(_alarm(on_aws, name))
+        schema = 'SCHEMA("AWS/DynamoDB", Operation, TableName)'
+        assert expression == f"SELECT SUM({metric}) FROM {schema}"
 
 
 @pytest.mark.parametrize("name", ["aws", "streaming", "domain", "own key"])

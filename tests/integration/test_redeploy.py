@@ -14,7 +14,7 @@ import pytest
 
 from tests.integration.support.aws import listed
 from tests.integration.support.client import Client, accept
-from tests.integration.support.redeploy import Redeployed
+from tests.integration.support.redeploy import SLEEP_SECONDS, Redeployed
 from tests.integration.support.stacks import Stacks
 
 
@@ -128,7 +128,7 @@ def test_a_tool_that_slept_goes_on_in_its_new_version(
     client: Client, tasks: dict[str, str]
 ) -> None:
     """The step before the sleep is not run again."""
-    assert text(client.end(tasks["asleep"])) == "first, then second"
+    assert text(client.end(tasks["asleep"], 2 * SLEEP_SECONDS)) == "first, then second"
 
 
 def test_a_tool_that_takes_another_way_fails_and_says_so(

@@ -172,12 +172,17 @@ class Client:
         """`tasks/cancel`."""
         return self.request("tasks/cancel", {"taskId": task_id})
 
-    def until(self, task_id: str, reached: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    def until(
+        self,
+        task_id: str,
+        reached: Callable[[dict[str, Any]], bool],
+        seconds: float = REQUEST_SECONDS,
+    ) -> dict[str, Any]:
         """Poll until `reached` is true of the task.
 
-        Raises AssertionError when the task ends before, and after REQUEST_SECONDS.
+        Raises AssertionError when the task ends before, and after so many seconds.
         """
-        deadline = time.monotonic() + REQUEST_SECONDS
+        deadline = time.monotonic() + seconds
         while True:
             task = self.get(task_id)
             if reached(task):
@@ -196,10 +201,10 @@ class Client:
         keys = task["inputRequests"]
         return {name: next(k for k in keys if k.startswith(f"{name}-")) for name in names}
 
-    def end(self, task_id: str) -> dict[str, Any]:
+    def end(self, task_id: str, seconds: float = REQUEST_SECONDS) -> dict[str, Any]:
         """Poll until the task has ended."""
         terminal = ("completed", "failed", "cancelled")
-        return self.until(task_id, lambda task: task["status"] in terminal)
+        return self.until(task_id, lambda task: task["status"] in terminal, seconds)
 
 
 def accept(**content: Any) -> dict[str, Any]:

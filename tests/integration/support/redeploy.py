@@ -19,8 +19,8 @@ VERSIONS: Final = Path(__file__).parents[1] / "versions"
 WAIT_SECONDS: Final = 3600
 """How long a task's timer waits: longer than the tests, which cancel the task."""
 
-SLEEP_SECONDS: Final = 40
-"""How long a task sleeps: longer than a deployment takes."""
+SLEEP_SECONDS: Final = 90
+"""How long a task sleeps: longer than a deployment takes on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
