@@ -91,6 +91,15 @@ def test_a_stage_without_a_file_is_refused(root: Path, name: str) -> None:
         _settings(root, stage=name)
 
 
+def test_the_stages_of_this_repository_have_cells_of_their_own() -> None:
+    """The names of their stacks begin with that of the stack without a stage, and so do those of
+    their state machines. Executions are told apart by the cell."""
+    files = sorted((ROOT / "stages").glob("*.json"))
+    stages = [{}, *({"stage": file.stem} for file in files)]
+    cells = [Settings.from_context((IAM | stage).get, ROOT).cell for stage in stages]
+    assert len(set(cells)) == len(cells)
+
+
 @pytest.mark.parametrize("file", sorted((ROOT / "stages").glob("*.json")), ids=lambda f: f.stem)
 def test_every_stage_of_this_repository_can_be_deployed(file: Path) -> None:
     assert Settings.from_context({"stage": file.stem}.get, ROOT).stack == f"{NAMED}-{file.stem}"
