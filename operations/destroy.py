@@ -14,102 +14,79 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.server_toml import ServerFile
 from local.console import fail, say
-from local.environment import ROOT
 
-from .deployed_stack import Clients, NoStack, NotDeployed, clients_of, outputs_of
+from .deployed_stack import (
+    DeployedStack,
+    NoStack,
+    NotDeployed,
+    add_stack_options,
+    chosen_stack,
+    clients_of,
+)
 from .drain import SECONDS, SWEEPER, Drain
-from .running_executions import running_executions, state_machines_of
+from .running_executions import STATE_MACHINE, running_executions
 
 TABLE: Final = "AWS::DynamoDB::Table"
 RULE: Final = "AWS::Events::Rule"
 KEPT: Final = ("Retain", "RetainExceptOnCreate")
 
 
-@dataclass(frozen=True)
-class DeployedStack:
-    """The stack that is to go."""
+def kept(stack: DeployedStack) -> list[str]:
+    """The resources that stay, each as one line."""
+    resources = stack.template.get("Resources", {})
+    return sorted(
+        f"{summary['ResourceType']} {summary['PhysicalResourceId']}"
+        for summary in stack.resources
+        if resources.get(summary["LogicalResourceId"], {}).get("DeletionPolicy") in KEPT
+    )
 
-    clients: Clients
-    name: str
 
-    @property
-    def template(self) -> Mapping[str, Any]:
-        """The template that is deployed."""
-        body = self.clients("cloudformation").get_template(StackName=self.name)["TemplateBody"]
-        return body if isinstance(body, dict) else {}
-
-    @property
-    def physical_ids(self) -> dict[str, str]:
-        """Logical id -> physical id of the resources that are there."""
-        pages = self.clients("cloudformation").get_paginator("list_stack_resources")
-        return {
-            each["LogicalResourceId"]: each["PhysicalResourceId"]
-            for page in pages.paginate(StackName=self.name)
-            for each in page["StackResourceSummaries"]
-            if each["ResourceStatus"] != "DELETE_COMPLETE" and "PhysicalResourceId" in each
-        }
-
-    def kept(self, template: Mapping[str, Any], ids: Mapping[str, str]) -> list[str]:
-        """The resources that stay, each as one line."""
-        return sorted(
-            f"{resource['Type']} {ids[name]}"
-            for name, resource in template.get("Resources", {}).items()
-            if resource.get("DeletionPolicy") in KEPT and name in ids
-        )
-
-    def protected_tables(self, template: Mapping[str, Any], ids: Mapping[str, str]) -> list[str]:
-        """Tables that the stack would delete, and whose deletion protection forbids it."""
-        client, found = self.clients("dynamodb"), []
-        for name, resource in template.get("Resources", {}).items():
-            if resource["Type"] != TABLE or resource.get("DeletionPolicy") in KEPT:
-                continue
-            if name not in ids:
-                continue
-            try:
-                table = client.describe_table(TableName=ids[name])["Table"]
-            except client.exceptions.ResourceNotFoundException:
-                continue
-            if table.get("DeletionProtectionEnabled"):
-                found.append(ids[name])
-        return sorted(found)
-
-    def foreign_rules(self, bus: str) -> list[str]:
-        """Rules on the stack's bus that the stack does not have."""
-        own = {
-            each["PhysicalResourceId"].rpartition("|")[2].rpartition("/")[2]
-            for page in self.clients("cloudformation")
-            .get_paginator("list_stack_resources")
-            .paginate(StackName=self.name)
-            for each in page["StackResourceSummaries"]
-            if each["ResourceType"] == RULE and "PhysicalResourceId" in each
-        }
-        client = self.clients("events")
+def protected_tables(stack: DeployedStack) -> list[str]:
+    """Tables that the stack would delete, and whose deletion protection forbids it."""
+    client, resources = stack.client("dynamodb"), stack.template.get("Resources", {})
+    found = []
+    for summary in stack.resources:
+        resource = resources.get(summary["LogicalResourceId"])
+        if resource is None or resource["Type"] != TABLE or resource.get("DeletionPolicy") in KEPT:
+            continue
+        name = summary["PhysicalResourceId"]
         try:
-            pages = list(client.get_paginator("list_rules").paginate(EventBusName=bus))
+            table = client.describe_table(TableName=name)["Table"]
         except client.exceptions.ResourceNotFoundException:
-            return []
-        return sorted(
-            rule["Name"] for page in pages for rule in page["Rules"] if rule["Name"] not in own
-        )
+            continue
+        if table.get("DeletionProtectionEnabled"):
+            found.append(name)
+    return sorted(found)
 
-    def remove_rules(self, bus: str, names: list[str]) -> None:
-        """Remove rules with their targets."""
-        client = self.clients("events")
-        for name in names:
-            targets = client.list_targets_by_rule(Rule=name, EventBusName=bus)["Targets"]
-            if targets:
-                ids = [target["Id"] for target in targets]
-                client.remove_targets(Rule=name, EventBusName=bus, Ids=ids)
-            client.delete_rule(Name=name, EventBusName=bus)
-            say(f"removed the rule {name} from the bus {bus}")
+
+def foreign_rules(stack: DeployedStack, bus: str) -> list[str]:
+    """Rules on the stack's bus that the stack does not have."""
+    own = {name.rpartition("|")[2].rpartition("/")[2] for name in stack.physical_ids(RULE)}
+    client = stack.client("events")
+    try:
+        pages = list(client.get_paginator("list_rules").paginate(EventBusName=bus))
+    except client.exceptions.ResourceNotFoundException:
+        return []
+    return sorted(
+        rule["Name"] for page in pages for rule in page["Rules"] if rule["Name"] not in own
+    )
+
+
+def remove_rules(stack: DeployedStack, bus: str, names: list[str]) -> None:
+    """Remove rules with their targets."""
+    client = stack.client("events")
+    for name in names:
+        targets = client.list_targets_by_rule(Rule=name, EventBusName=bus)["Targets"]
+        if targets:
+            ids = [target["Id"] for target in targets]
+            client.remove_targets(Rule=name, EventBusName=bus, Ids=ids)
+        client.delete_rule(Name=name, EventBusName=bus)
+        say(f"removed the rule {name} from the bus {bus}")
 
 
 def obstacles(tables: list[str], rules: list[str], bus: str) -> str:
@@ -139,16 +116,16 @@ def confirmed(stack: str, given: str | None) -> bool:
     return input(f"Write the stack's name to delete it ({stack}): ").strip() == stack
 
 
-def close(clients: Clients, stack: str, outputs: Mapping[str, str], seconds: float) -> int:
+def close(stack: DeployedStack, seconds: float) -> int:
     """End all tasks and delete the state machines. Returns how many executions are left.
 
     Calls go on until the state machines are deleted: what they start after the first round is ended
     in the second, and what it did is not undone. Raises ClientError and BotoCoreError.
     """
-    machines = list(state_machines_of(clients("cloudformation"), stack))
-    drain = Drain(clients, outputs.get(SWEEPER), "server")
+    machines = stack.physical_ids(STATE_MACHINE)
+    drain = Drain(stack.client, stack.outputs.get(SWEEPER), "server")
     drain.run(machines, seconds, all_of_them=False)
-    states = clients("stepfunctions")
+    states = stack.client("stepfunctions")
     for arn in machines:
         states.delete_state_machine(stateMachineArn=arn)
     return drain.run(machines, 0, all_of_them=True)
@@ -157,33 +134,26 @@ def close(clients: Clients, stack: str, outputs: Mapping[str, str], seconds: flo
 def destroy(stack: DeployedStack, options: argparse.Namespace) -> int:
     """Prepare the deletion. Returns 1 when nothing should be deleted.
 
-    Raises NotDeployed, ClientError and BotoCoreError.
+    Raises ClientError and BotoCoreError.
     """
-    cloudformation = stack.clients("cloudformation")
-    outputs = outputs_of(cloudformation, stack.name)
-    (described,) = cloudformation.describe_stacks(StackName=stack.name)["Stacks"]
-    template, ids = stack.template, stack.physical_ids
-    bus = outputs.get("EventBus", stack.name)
-    rules = stack.foreign_rules(bus)
+    bus = stack.outputs.get("EventBus", stack.name)
+    rules = foreign_rules(stack, bus)
     remove = options.rules == "remove"
-    refused = obstacles(stack.protected_tables(template, ids), [] if remove else rules, bus)
+    refused = obstacles(protected_tables(stack), [] if remove else rules, bus)
     if refused:
         return fail(f"nothing was deleted, because {refused}")
-    states = stack.clients("stepfunctions")
-    running = sum(
-        len(running_executions(states, arn))
-        for arn in state_machines_of(cloudformation, stack.name)
-    )
+    states = stack.client("stepfunctions")
+    running = sum(len(running_executions(states, arn)) for arn in stack.physical_ids(STATE_MACHINE))
     say(f"the stack {stack.name} has {running} running executions, which are ended first")
-    for line in stack.kept(template, ids):
+    for line in kept(stack):
         say(f"stays, and costs what it holds: {line}")
     if not confirmed(stack.name, options.confirm):
         return fail(f"nothing was deleted: write the stack's name, or add confirm={stack.name}")
-    stack.remove_rules(bus, rules)
-    if left := close(stack.clients, stack.name, outputs, options.seconds):
+    remove_rules(stack, bus, rules)
+    if left := close(stack, options.seconds):
         return fail(f"{left} executions still run, and the stack was not deleted; try again")
-    if described.get("EnableTerminationProtection"):
-        cloudformation.update_termination_protection(
+    if stack.description.get("EnableTerminationProtection"):
+        stack.client("cloudformation").update_termination_protection(
             StackName=stack.name, EnableTerminationProtection=False
         )
     return 0
@@ -192,15 +162,14 @@ def destroy(stack: DeployedStack, options: argparse.Namespace) -> int:
 def main() -> int:
     """Prepare the deletion of a stack. Returns 1 when it should not be deleted."""
     parser = argparse.ArgumentParser(prog="python -m operations.destroy")
-    parser.add_argument("--stack", help="by default the one in server.toml")
     parser.add_argument("--confirm", help="the stack's name, instead of a question")
     parser.add_argument("--rules", choices=["remove"], help="rules of others on the event bus")
     parser.add_argument("--seconds", type=int, default=SECONDS, help="how long to wait for undo")
-    parser.add_argument("--profile", choices=["aws", "local"], default="aws")
+    add_stack_options(parser)
     options = parser.parse_args()
-    name = options.stack or ServerFile.read(ROOT).stack
     try:
-        return destroy(DeployedStack(clients_of(options.profile), name), options)
+        stack = DeployedStack(chosen_stack(options), clients_of(options.profile))
+        return destroy(stack, options)
     except NotDeployed as error:
         say(f"{error}: there is nothing to delete")
         return 0

@@ -26,13 +26,19 @@ from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.server_toml import ServerFile
 from local.console import fail, say
-from local.environment import ROOT
 from mcp_tasks.workflows.execution_names import UNDO, task_of_execution
+from mcp_tasks.workflows.executions import execution_arn
 
-from .deployed_stack import Clients, NoStack, clients_of, outputs_of
-from .running_executions import RunningExecution, running_executions, state_machines_of
+from .deployed_stack import (
+    Clients,
+    DeployedStack,
+    NoStack,
+    add_stack_options,
+    chosen_stack,
+    clients_of,
+)
+from .running_executions import STATE_MACHINE, RunningExecution, running_executions
 
 SECONDS: Final = 600
 """How long what tasks did may take to be undone."""
@@ -125,10 +131,11 @@ class Drain:
 
     def _stop(self, arn: str, name: str) -> None:
         states = self.clients("stepfunctions")
-        execution = f"{arn.replace(':stateMachine:', ':execution:', 1)}:{name}"
         try:
             states.stop_execution(
-                executionArn=execution, error="Removed", cause="The tool or the server is removed"
+                executionArn=execution_arn(arn, name),
+                error="Removed",
+                cause="The tool or the server is removed",
             )
         except (
             states.exceptions.ExecutionDoesNotExist,
@@ -163,13 +170,12 @@ def drain_tools(clients: Clients, stack: str, tools: Sequence[str], seconds: flo
 
     Raises NoStack for a tool without a state machine, ClientError and BotoCoreError.
     """
-    cloudformation = clients("cloudformation")
-    outputs = outputs_of(cloudformation, stack)
-    machines = {_tool(arn): arn for arn in state_machines_of(cloudformation, stack)}
+    deployed = DeployedStack(stack, clients)
+    machines = {_tool(arn): arn for arn in deployed.physical_ids(STATE_MACHINE)}
     unknown = [tool for tool in tools if f"{stack}-{tool}" not in machines]
     if unknown:
         raise NoStack(f"the stack {stack} has no state machine for: {', '.join(unknown)}")
-    drain = Drain(clients, outputs.get(SWEEPER), "tool")
+    drain = Drain(clients, deployed.outputs.get(SWEEPER), "tool")
     arns = [machines[f"{stack}-{tool}"] for tool in tools]
     return drain.run(arns, seconds, all_of_them=False)
 
@@ -178,11 +184,10 @@ def main() -> int:
     """Drain. Returns 1 when executions are left."""
     parser = argparse.ArgumentParser(prog="python -m operations.drain")
     parser.add_argument("--tools", required=True, help="names, separated by spaces")
-    parser.add_argument("--stack", help="by default the one in server.toml")
     parser.add_argument("--seconds", type=int, default=SECONDS, help="how long to wait for undo")
-    parser.add_argument("--profile", choices=["aws", "local"], default="aws")
+    add_stack_options(parser)
     options = parser.parse_args()
-    stack, tools = options.stack or ServerFile.read(ROOT).stack, options.tools.split()
+    stack, tools = chosen_stack(options), options.tools.split()
     try:
         left = drain_tools(clients_of(options.profile), stack, tools, options.seconds)
     except (NoStack, ClientError, BotoCoreError) as error:

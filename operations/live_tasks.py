@@ -18,18 +18,23 @@ from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.server_toml import ServerFile
 from local.console import fail, say
-from local.environment import ROOT
 from mcp_tasks.aws.dynamodb_values import from_attribute
 from mcp_tasks.durable.journal import journal_partition
 from mcp_tasks.durable.journal_table import JournalTable
 from mcp_tasks.durable.record import Record
 from mcp_tasks.tasks.task import iso, now_ms
+from mcp_tasks.workflows.executions import execution_arn
 
-from .deployed_stack import DeployedStack, NoStack, clients_of
+from .deployed_stack import (
+    DeployedStack,
+    NoStack,
+    add_stack_options,
+    chosen_stack,
+    clients_of,
+)
+from .live_rows import live_rows
 
-LIVE: Final = ("working", "input_required")
 READ: Final = (
     *("taskId", "tool", "status", "createdAt", "lastUpdatedAt", "expiresAtMs", "statusMessage"),
     *("principal", "execution", "stateMachineArn", "parent", "childTaskIds", "cancelRequested"),
@@ -73,42 +78,32 @@ class Row:
 
 def live(stack: DeployedStack, tool: str | None) -> list[Row]:
     """The tasks that have not ended, oldest first. It reads the whole table."""
-    names = {f"#{name}": name for name in READ}
-    values: dict[str, Any] = {
-        ":working": {"S": LIVE[0]},
-        ":asks": {"S": LIVE[1]},
-        ":now": {"N": str(now_ms())},
-    }
-    condition = "#status IN (:working, :asks) AND #expiresAtMs > :now"
-    if tool:
-        condition, values[":tool"] = f"{condition} AND #tool = :tool", {"S": tool}
-    pages = stack.client("dynamodb").get_paginator("scan")
-    found = [
-        Row({name: from_attribute(value) for name, value in item.items()})
-        for page in pages.paginate(
-            TableName=stack.outputs["TasksTable"],
-            ProjectionExpression=", ".join(names),
-            FilterExpression=condition,
-            ExpressionAttributeNames=names,
-            ExpressionAttributeValues=values,
-        )
-        for item in page["Items"]
-    ]
-    return sorted(found, key=lambda row: (row.values["createdAt"], row.task_id))
+    items = live_rows(stack.client("dynamodb"), stack.outputs["TasksTable"], **_projection())
+    rows = [_row(item) for item in items]
+    return sorted(
+        (row for row in rows if tool in (None, row.values["tool"])),
+        key=lambda row: (row.values["createdAt"], row.task_id),
+    )
 
 
 def one(stack: DeployedStack, task_id: str) -> Row:
     """A task, ended or not. Raises LookupError when there is none."""
-    names = {f"#{name}": name for name in READ}
-    item = stack.client("dynamodb").get_item(
-        TableName=stack.outputs["TasksTable"],
-        Key={"taskId": {"S": task_id}},
-        ProjectionExpression=", ".join(names),
-        ExpressionAttributeNames=names,
+    answer = stack.client("dynamodb").get_item(
+        TableName=stack.outputs["TasksTable"], Key={"taskId": {"S": task_id}}, **_projection()
     )
-    if "Item" not in item:
+    if "Item" not in answer:
         raise LookupError(f"there is no task {task_id}; its row is deleted after its ttl")
-    return Row({name: from_attribute(value) for name, value in item["Item"].items()})
+    return _row(answer["Item"])
+
+
+def _projection() -> dict[str, Any]:
+    """Let DynamoDB return these attributes only."""
+    names = {f"#{name}": name for name in READ}
+    return {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
+
+
+def _row(item: Mapping[str, Any]) -> Row:
+    return Row({name: from_attribute(value) for name, value in item.items()})
 
 
 def table(rows: Sequence[Row], now: int) -> list[str]:
@@ -141,7 +136,6 @@ def table(rows: Sequence[Row], now: int) -> list[str]:
 def detail(row: Row, records: Sequence[Record]) -> list[str]:
     """One task: its row, and the operations of its journal."""
     values = row.values
-    execution = values["stateMachineArn"].replace(":stateMachine:", ":execution:", 1)
     number = int(values.get("execution", 1))
     name = row.task_id if number == 1 else f"{row.task_id}-{number}"
     facts = {
@@ -156,7 +150,7 @@ def detail(row: Row, records: Sequence[Record]) -> list[str]:
         "expires": iso(values["expiresAtMs"]),
         "parent": row.parent_id,
         "subtasks": ", ".join(values.get("childTaskIds", ())),
-        "execution": f"{execution}:{name}",
+        "execution": execution_arn(values["stateMachineArn"], name),
     }
     lines = [f"{name:<10} {value}" for name, value in facts.items() if value]
     operations = [
@@ -178,12 +172,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m operations.live_tasks")
     parser.add_argument("--task", help="one task's id")
     parser.add_argument("--tool", help="only the tasks of one tool")
-    parser.add_argument("--stack", help="by default the one in server.toml")
-    parser.add_argument("--profile", choices=["aws", "local"], default="aws")
+    add_stack_options(parser)
     options = parser.parse_args()
     try:
-        name = options.stack or ServerFile.read(ROOT).stack
-        stack = DeployedStack(name, clients_of(options.profile))
+        stack = DeployedStack(chosen_stack(options), clients_of(options.profile))
         if options.task is None:
             lines = table(live(stack, options.tool), now_ms())
         else:

@@ -22,12 +22,19 @@ from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.server_toml import ServerFile
 from local.console import fail, say
-from local.environment import ROOT
 
-from .deployed_stack import DeployedStack, NoStack, clients_of
+from .deployed_stack import (
+    DeployedStack,
+    NoStack,
+    add_stack_options,
+    chosen_stack,
+    clients_of,
+    part_of,
+)
 
+LOG_GROUPS: Final = ("Logs", "Log")
+"""How the logical ids of log groups end."""
 UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 FOLLOW_SECONDS: Final = 2.0
 LATE_MS: Final = 30_000
@@ -85,7 +92,7 @@ def read(stack: DeployedStack, begin_ms: int, task_id: str | None) -> list[Line]
     lines: list[Line] = []
     for resource in stack.resources:
         if resource["ResourceType"] == "AWS::Logs::LogGroup":
-            name = _function(resource["LogicalResourceId"])
+            name = part_of(resource["LogicalResourceId"], *LOG_GROUPS)
             lines += _of_group(stack, resource["PhysicalResourceId"], name, begin_ms, task_id)
     return sorted(lines)
 
@@ -106,11 +113,6 @@ def _of_group(
     for page in pages:
         for event in page["events"]:
             yield Line(event["timestamp"], function, event["message"], event.get("eventId", ""))
-
-
-def _function(logical_id: str) -> str:
-    """The function's name in the template: `ApiLogs1A2B3C4D` is of `Api`."""
-    return re.sub(r"(Logs|Log)?[0-9A-F]{8}$", "", logical_id)
 
 
 def _value(value: Any) -> str:
@@ -146,14 +148,12 @@ def main() -> int:
     parser.add_argument("--task", help="only the lines that name this task")
     parser.add_argument("--since", default="15m", help="a number and s, m, h or d")
     parser.add_argument("--follow", action="store_true", help="go on until Ctrl-C")
-    parser.add_argument("--stack", help="by default the one in server.toml")
-    parser.add_argument("--profile", choices=["aws", "local"], default="aws")
+    add_stack_options(parser)
     options = parser.parse_args()
     try:
         begin = datetime.now(UTC) - since(options.since)
         begin_ms = int(begin.timestamp() * 1000)
-        name = options.stack or ServerFile.read(ROOT).stack
-        stack = DeployedStack(name, clients_of(options.profile))
+        stack = DeployedStack(chosen_stack(options), clients_of(options.profile))
         if options.follow:
             _print(follow(stack, begin_ms, options.task))
         elif not _print(iter(read(stack, begin_ms, options.task))):

@@ -24,7 +24,6 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.server_toml import ServerFile
 from local.console import fail, say
 from local.environment import ROOT
 from mcp_tasks.aws.dynamodb_values import from_attribute
@@ -36,11 +35,19 @@ from mcp_tasks.payloads.s3_store import PayloadStore
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.registry.function_tool import FunctionTool
 from mcp_tasks.tasks.task import now_ms
+from mcp_tasks.workflows.executions import execution_arn
 from mcp_tasks.workflows.replay import Replayed, replay
 
-from .deployed_stack import Clients, NoStack, NotDeployed, clients_of, outputs_of
-
-LIVE = ("working", "input_required")
+from .deployed_stack import (
+    Clients,
+    NoStack,
+    NotDeployed,
+    add_stack_options,
+    chosen_stack,
+    clients_of,
+    outputs_of,
+)
+from .live_rows import live_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,27 +78,15 @@ class Records:
 
     def live(self) -> Iterator[Recorded]:
         """Every task that has not ended."""
-        pages = self._dynamodb.get_paginator("scan").paginate(
-            TableName=self._tasks,
-            ConsistentRead=True,
-            FilterExpression="#status IN (:working, :asks) AND expiresAtMs > :now",
-            ExpressionAttributeNames={"#status": "status"},
-            ExpressionAttributeValues={
-                ":working": {"S": LIVE[0]},
-                ":asks": {"S": LIVE[1]},
-                ":now": {"N": str(now_ms())},
-            },
-        )
-        for page in pages:
-            yield from map(self._recorded, page["Items"])
+        yield from map(self._recorded, live_rows(self._dynamodb, self._tasks, ConsistentRead=True))
 
     def _recorded(self, item: Mapping[str, Any]) -> Recorded:
         row = {name: from_attribute(value) for name, value in item.items()}
         task_id, tool = row["taskId"], row["tool"]
         text = row.get("input")
         if text is None:  # the task has ended
-            arn = row["stateMachineArn"].replace(":stateMachine:", ":execution:", 1)
-            text = self._states.describe_execution(executionArn=f"{arn}:{task_id}")["input"]
+            arn = execution_arn(row["stateMachineArn"], task_id)
+            text = self._states.describe_execution(executionArn=arn)["input"]
         arguments = self._payloads.resolve(
             json.loads(text)["arguments"], payload_prefix(tool, task_id), MAX_OBJECT_BYTES
         )
@@ -156,15 +151,14 @@ def main() -> int:
     parser.add_argument("--save", type=Path, help="keep the task's record in a file")
     parser.add_argument("--file", type=Path, help="a record that was kept, instead of a task")
     parser.add_argument("--tools", type=Path, default=ROOT / "functions" / "tools")
-    parser.add_argument("--stack", help="by default the one in server.toml")
-    parser.add_argument("--profile", choices=["aws", "local"], default="aws")
+    add_stack_options(parser)
     options = parser.parse_args()
     catalogue = Catalogue.discover(options.tools)
     try:
         if options.file is not None:
             return _one(load(options.file), catalogue)
         clients = clients_of(options.profile)
-        stack = options.stack or ServerFile.read(ROOT).stack
+        stack = chosen_stack(options)
         records = Records(outputs_of(clients("cloudformation"), stack), clients)
         if options.task is None:
             return 1 if check(records, catalogue) else 0

@@ -20,11 +20,15 @@ from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.server_toml import ServerFile
 from local.console import fail, say
-from local.environment import ROOT
 
-from .deployed_stack import DeployedStack, NoStack, clients_of
+from .deployed_stack import (
+    DeployedStack,
+    NoStack,
+    add_stack_options,
+    chosen_stack,
+    clients_of,
+)
 
 TABLES: Final = ("Tasks", "Callers", "Journal")
 """The tables with point-in-time recovery, by their constructs."""
@@ -110,8 +114,7 @@ def _arguments() -> argparse.Namespace:
         default=MISSING,
         help="only rows that the stack's table has not, or all, over those that it has",
     )
-    parser.add_argument("--stack", help="by default the one in server.toml")
-    parser.add_argument("--profile", choices=["aws", "local"], default="aws")
+    add_stack_options(parser)
     return parser.parse_args()
 
 
@@ -119,7 +122,7 @@ def main() -> int:
     """Copy the rows, and say how many. Returns 1 when they cannot be copied."""
     given = _arguments()
     try:
-        stack = DeployedStack(given.stack or ServerFile.read(ROOT).stack, clients_of(given.profile))
+        stack = DeployedStack(chosen_stack(given), clients_of(given.profile))
         (target,) = stack.physical_ids("AWS::DynamoDB::Table", f"{given.table}Table")
         copied = restore(stack.client("dynamodb"), given.source, target, given.rows, time.time())
     except (NoStack, RestoreError, ClientError, BotoCoreError) as error:

@@ -6,7 +6,6 @@ that was stopped a moment ago may still be in it, and one that began a moment ag
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -35,15 +34,3 @@ def running_executions(states: Any, state_machine_arn: str) -> list[RunningExecu
         ]
     except states.exceptions.StateMachineDoesNotExist:
         return []
-
-
-def state_machines_of(cloudformation: Any, stack: str) -> Iterator[str]:
-    """The ARNs of a stack's state machines that are there, also of those that are being deleted.
-
-    Raises ClientError, also when there is no such stack.
-    """
-    for page in cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack):
-        for resource in page["StackResourceSummaries"]:
-            gone = resource["ResourceStatus"] == "DELETE_COMPLETE"
-            if resource["ResourceType"] == STATE_MACHINE and not gone:
-                yield resource["PhysicalResourceId"]

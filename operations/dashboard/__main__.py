@@ -14,13 +14,17 @@ from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.server_toml import ServerFile
 from local.console import fail, say
-from local.environment import ROOT
 from local.web_pages import refusal
 from mcp_tasks.tasks.task import now_ms
 
-from ..deployed_stack import DeployedStack, NoStack, clients_of
+from ..deployed_stack import (
+    DeployedStack,
+    NoStack,
+    add_stack_options,
+    chosen_stack,
+    clients_of,
+)
 from ..live_tasks import HEAD, live
 from .cloudwatch_source import CloudWatchSource
 from .emulator_source import EmulatorSource
@@ -82,14 +86,12 @@ def serve(stack: DeployedStack, local: bool, minutes: int, port: int) -> None:
 def main() -> int:
     """Serve. Returns 1 when there is no stack."""
     parser = argparse.ArgumentParser(prog="python -m operations.dashboard")
-    parser.add_argument("--stack", help="by default the one in server.toml")
-    parser.add_argument("--profile", choices=["local", "aws"], default="local")
+    add_stack_options(parser, profile="local")
     parser.add_argument("--minutes", type=int, default=60, help="how far back")
     parser.add_argument("--port", type=int, default=0, help="by default a free one")
     options = parser.parse_args()
     try:
-        name = options.stack or ServerFile.read(ROOT).stack
-        stack = DeployedStack(name, clients_of(options.profile))
+        stack = DeployedStack(chosen_stack(options), clients_of(options.profile))
         serve(stack, options.profile == "local", options.minutes, options.port)
     except KeyboardInterrupt:
         say("")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from infra.figures import COST, HEALTH, OWN, Each, Figure, Series
 
-from ..deployed_stack import DeployedStack
+from ..deployed_stack import DeployedStack, part_of
+from ..running_executions import STATE_MACHINE
 from .points import Line, Window
 
-STATE_MACHINE: Final = "AWS::StepFunctions::StateMachine"
 TYPES: Final[Mapping[Each, tuple[str, str]]] = {
     Each.API: ("AWS::ApiGateway::RestApi", "GatewayRestApi"),
     Each.FUNCTION: ("AWS::Lambda::Function", "Function"),
@@ -21,7 +20,6 @@ TYPES: Final[Mapping[Each, tuple[str, str]]] = {
     Each.LOG_GROUP: ("AWS::Logs::LogGroup", "Logs"),
 }
 """The type of each kind of resource, and how a logical id ends before its hash."""
-HASH: Final = re.compile(r"[0-9A-F]{8}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,7 @@ def _tool(stack: DeployedStack, arn: str) -> str:
 
 def _resources(found: Sequence[Mapping[str, Any]], kind: str, end: str) -> Iterator[Resource]:
     for resource in found:
-        name = HASH.sub("", resource["LogicalResourceId"])
+        name = part_of(resource["LogicalResourceId"])
         if resource["ResourceType"] == kind and name.endswith(end):
             yield Resource(name.removesuffix(end), resource["PhysicalResourceId"])
 

@@ -49,7 +49,8 @@ def page(
         f"{window.period_ms // 60_000} min a point</p>"
         f"<h2>What runs now</h2>{_table(tasks)}"
         + "".join(
-            f"<h2>{escape(heading)}</h2><main>{''.join(map(_figure(window), graphs))}</main>"
+            f"<h2>{escape(heading)}</h2>"
+            f"<main>{''.join(_figure(graph, window) for graph in graphs)}</main>"
             for heading, graphs in parts.items()
         )
         + "</html>"
@@ -67,55 +68,50 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
     return f"<table><tr>{cells}</tr>{lines}</table>"
 
 
-class _figure:
-    """Draws the graphs of one window."""
+def _figure(graph: Graph, window: Window) -> str:
+    return (
+        f"<figure><figcaption>{escape(graph.title)}</figcaption>"
+        f"{''.join(_content(graph, window))}</figure>"
+    )
 
-    def __init__(self, window: Window) -> None:
-        self._window = window
 
-    def __call__(self, graph: Graph) -> str:
-        return (
-            f"<figure><figcaption>{escape(graph.title)}</figcaption>"
-            f"{''.join(self._content(graph))}</figure>"
+def _content(graph: Graph, window: Window) -> Iterator[str]:
+    lines = [line for line in graph.lines if line.points]
+    if graph.missing:
+        yield '<p class="none">only CloudWatch has this</p>'
+        return
+    if not lines:
+        yield '<p class="none">no data</p>'
+        return
+    lines = sorted(lines, key=lambda line: -max(line.points.values()))[:SHOWN_LINES]
+    top = max(max(line.points.values()) for line in lines) or 1
+    yield f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none">'
+    for line, colour in zip(lines, COLOURS, strict=False):
+        yield _polyline(list(_coordinates(line, top, window)), colour)
+    yield "</svg><ul>"
+    for line, colour in zip(lines, COLOURS, strict=False):
+        last = list(line.points.values())[-1]
+        yield (
+            f'<li><i style="background:{colour}"></i>{escape(line.label)} '
+            f"<b>{_number(last)}</b></li>"
         )
+    yield "</ul>"
 
-    def _content(self, graph: Graph) -> Iterator[str]:
-        lines = [line for line in graph.lines if line.points]
-        if graph.missing:
-            yield '<p class="none">only CloudWatch has this</p>'
-            return
-        if not lines:
-            yield '<p class="none">no data</p>'
-            return
-        lines = sorted(lines, key=lambda line: -max(line.points.values()))[:SHOWN_LINES]
-        top = max(max(line.points.values()) for line in lines) or 1
-        yield f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none">'
-        for line, colour in zip(lines, COLOURS, strict=False):
-            yield self._polyline(line, colour, top)
-        yield "</svg><ul>"
-        for line, colour in zip(lines, COLOURS, strict=False):
-            last = list(line.points.values())[-1]
-            yield (
-                f'<li><i style="background:{colour}"></i>{escape(line.label)} '
-                f"<b>{_number(last)}</b></li>"
-            )
-        yield "</ul>"
 
-    def _polyline(self, line: Line, colour: str, top: float) -> str:
-        window = self._window
-        length = window.end_ms - window.begin_ms
-        points = [
-            (
-                WIDTH * (at + window.period_ms / 2 - window.begin_ms) / length,
-                HEIGHT - 4 - (HEIGHT - 8) * value / top,
-            )
-            for at, value in line.points.items()
-        ]
-        dots = "".join(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2" fill="{colour}"/>' for x, y in points
-        )
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        return f'<polyline points="{path}" fill="none" stroke="{colour}"/>{dots}'
+def _coordinates(line: Line, top: float, window: Window) -> Iterator[tuple[float, float]]:
+    """Where a line's points are in the graph; `top` is the value at its upper edge."""
+    length = window.end_ms - window.begin_ms
+    for at, value in line.points.items():
+        x = WIDTH * (at + window.period_ms / 2 - window.begin_ms) / length
+        yield x, HEIGHT - 4 - (HEIGHT - 8) * value / top
+
+
+def _polyline(coordinates: Sequence[tuple[float, float]], colour: str) -> str:
+    dots = "".join(
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2" fill="{colour}"/>' for x, y in coordinates
+    )
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in coordinates)
+    return f'<polyline points="{path}" fill="none" stroke="{colour}"/>{dots}'
 
 
 def _number(value: float) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from .deployment import Clients
+from ..deployed_stack import Clients
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +13,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import ClientError
 
-Clients = Callable[[str], Any]
-"""boto3 clients, by service."""
+from ..deployed_stack import Clients, template_of
 
 
 @dataclass(frozen=True)
@@ -57,12 +56,11 @@ class Deployment:
         Raises ClientError and BotoCoreError.
         """
         try:
-            body = self.client("cloudformation").get_template(StackName=self.stack)["TemplateBody"]
+            return template_of(self.client("cloudformation"), self.stack)
         except ClientError as error:
             if error.response["Error"]["Code"] != "ValidationError":
                 raise
             return {}
-        return body if isinstance(body, dict) else {}
 
 
 def account() -> tuple[Clients, str]:
@@ -74,3 +72,10 @@ def account() -> tuple[Clients, str]:
         return session.client(service, region_name=region)  # type: ignore[call-overload]
 
     return client, region
+
+
+def properties_of(template: Mapping[str, Any], kind: str) -> Iterator[Mapping[str, Any]]:
+    """The properties of a template's resources of a type."""
+    for resource in template.get("Resources", {}).values():
+        if resource["Type"] == kind:
+            yield resource.get("Properties", {})

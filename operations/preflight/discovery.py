@@ -11,8 +11,7 @@ import json
 from typing import Final
 
 from .check import Check, Finding
-from .deployment import Deployment
-from .routing_rules import resources
+from .deployment import Deployment, properties_of
 
 AUTHORIZER: Final = "AWS::ApiGateway::Authorizer"
 WITHOUT_ROOT: Final = """\
@@ -26,7 +25,7 @@ WARNING: not every client will find the issuer of the access tokens. The endpoin
 
 def find(deployment: Deployment) -> Finding:
     """Look at the output with the endpoint's URL."""
-    if next(resources(deployment.template, AUTHORIZER), None) is None:
+    if next(properties_of(deployment.template, AUTHORIZER), None) is None:
         return Finding("")
     endpoint = json.dumps(deployment.template["Outputs"]["Endpoint"]["Value"])
     return Finding(WITHOUT_ROOT if ".execute-api." in endpoint.lower() else "")

@@ -12,11 +12,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from ..running_executions import STATE_MACHINE
 from .check import Check, Finding
 from .deployment import Deployment
 from .replaced_resources import stays
 
-STATE_MACHINE: Final = "AWS::StepFunctions::StateMachine"
 NEEDED: Final = ("AWS::IAM::Role", "AWS::Lambda::Alias", "AWS::Lambda::Function")
 WORD: Final = "running"
 

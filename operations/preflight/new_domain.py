@@ -13,8 +13,8 @@ from typing import Any, Final
 from botocore.exceptions import ClientError
 
 from .check import Check, Finding
-from .deployment import Deployment
-from .routing_rules import RoutingRules, resources
+from .deployment import Deployment, properties_of
+from .routing_rules import RoutingRules
 
 RECORD: Final = "AWS::Route53::RecordSet"
 LEADING: Final = ("A", "AAAA", "CNAME")
@@ -30,7 +30,7 @@ def find(deployment: Deployment) -> Finding:
         return Finding(_existing(wanted.domain), refused=True)
     arn = wanted.created["RegionalCertificateArn"]
     reason = _of_certificate(deployment, arn, wanted.domain) if isinstance(arn, str) else ""
-    record = next(resources(deployment.template, RECORD), None)
+    record = next(properties_of(deployment.template, RECORD), None)
     if not reason and record:
         reason = _of_zone(deployment, record["HostedZoneId"], wanted.domain)
     if reason:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ..running_executions import STATE_MACHINE, running_executions
 from .check import Check, Finding
-from .deployment import Deployment
+from .deployment import Deployment, properties_of
 
 
 def run(deployment: Deployment) -> Finding:
@@ -45,11 +45,7 @@ def run(deployment: Deployment) -> Finding:
 
 
 def _names(template: Mapping[str, Any]) -> set[str]:
-    return {
-        resource["Properties"]["StateMachineName"]
-        for resource in template.get("Resources", {}).values()
-        if resource["Type"] == STATE_MACHINE
-    }
+    return {each["StateMachineName"] for each in properties_of(template, STATE_MACHINE)}
 
 
 def _arn_prefix(deployment: Deployment) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+
+from .deployment import properties_of
 
 RULE: Final = "AWS::ApiGatewayV2::RoutingRule"
 DOMAIN: Final = "AWS::ApiGateway::DomainName"
@@ -23,19 +25,12 @@ class RoutingRules:
     @classmethod
     def of(cls, template: Mapping[str, Any]) -> RoutingRules:
         """Read them from a template."""
-        rules = list(resources(template, RULE))
+        rules = list(properties_of(template, RULE))
         arns = {_text(rule["DomainNameArn"]) for rule in rules}
         names = [arn.rpartition("/")[2] for arn in arns]
-        created = next(resources(template, DOMAIN), None)
+        created = next(properties_of(template, DOMAIN), None)
         priorities = frozenset(int(rule["Priority"]) for rule in rules)
         return cls(names[0] if names else "", priorities, created)
-
-
-def resources(template: Mapping[str, Any], kind: str) -> Iterator[Mapping[str, Any]]:
-    """The properties of a template's resources of a type."""
-    for resource in template.get("Resources", {}).values():
-        if resource["Type"] == kind:
-            yield resource.get("Properties", {})
 
 
 def _text(value: Any) -> str:

@@ -7,12 +7,14 @@ counted in tasks that are polled ten times and report ten times, as in `docs/cos
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_tasks.environment import LIMITS
 from mcp_tasks.limits import Limits
+
+from .deployment import properties_of
 
 REQUESTS_PER_TASK: Final = 11
 """A call and ten polls."""
@@ -46,20 +48,19 @@ class StackLoad:
     @classmethod
     def read(cls, template: Mapping[str, Any]) -> StackLoad:
         """Read it from a template."""
-        stages = list(_properties(template, "AWS::ApiGateway::Stage"))
+        stages = list(properties_of(template, "AWS::ApiGateway::Stage"))
         throttles = [each for stage in stages for each in stage.get("MethodSettings", ())]
-        functions = list(_properties(template, "AWS::Lambda::Function"))
+        functions = list(properties_of(template, "AWS::Lambda::Function"))
         variables = [each.get("Environment", {}).get("Variables", {}) for each in functions]
         limits = next((each[LIMITS] for each in variables if LIMITS in each), None)
-        methods = [
-            each.get("Integration", {}) for each in _properties(template, "AWS::ApiGateway::Method")
-        ]
-        machines = _properties(template, "AWS::StepFunctions::StateMachine")
+        methods = properties_of(template, "AWS::ApiGateway::Method")
+        integrations = [each.get("Integration", {}) for each in methods]
+        machines = properties_of(template, "AWS::StepFunctions::StateMachine")
         return cls(
             rate=sum(int(each.get("ThrottlingRateLimit", 0)) for each in throttles),
             burst=sum(int(each.get("ThrottlingBurstLimit", 0)) for each in throttles),
             limits=Limits.from_json(limits),
-            streams=any(each.get("ResponseTransferMode") == "STREAM" for each in methods),
+            streams=any(each.get("ResponseTransferMode") == "STREAM" for each in integrations),
             customer_key=any("EncryptionConfiguration" in each for each in machines),
         )
 
@@ -79,9 +80,3 @@ class StackLoad:
         does each call within a request. Infinite where a limit is off."""
         limits = (self.limits.max_open_subscriptions, self.limits.max_open_calls)
         return sum(limits) if all(limits) else math.inf
-
-
-def _properties(template: Mapping[str, Any], kind: str) -> Iterator[dict[str, Any]]:
-    for resource in template.get("Resources", {}).values():
-        if resource["Type"] == kind:
-            yield resource.get("Properties", {})

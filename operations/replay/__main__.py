@@ -15,11 +15,16 @@ from dataclasses import dataclass
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.server_toml import ServerFile
 from local.console import fail, say
-from local.environment import ROOT
 
-from ..deployed_stack import Clients, NoStack, clients_of, outputs_of
+from ..deployed_stack import (
+    Clients,
+    NoStack,
+    add_stack_options,
+    chosen_stack,
+    clients_of,
+    outputs_of,
+)
 from .destinations import DEAD_LETTER_QUEUE_URL, destination_of
 from .errors import ReplayError, reason
 from .messages import DeadLetterMessage, DeadLetterMessages
@@ -91,12 +96,11 @@ def _table(reports: list[QueueReport]) -> str:
 def main() -> int:
     """Replay, and print a table. Returns 1 when a message is left."""
     parser = argparse.ArgumentParser(prog="python -m operations.replay")
-    parser.add_argument("--stack", help="by default the one in server.toml")
-    parser.add_argument("--profile", choices=["aws", "local"], default="aws")
+    add_stack_options(parser)
     options = parser.parse_args()
     try:
         clients = clients_of(options.profile)
-        stack = options.stack or ServerFile.read(ROOT).stack
+        stack = chosen_stack(options)
         outputs = outputs_of(clients("cloudformation"), stack)
     except (NoStack, ClientError, BotoCoreError) as error:
         return fail(error)

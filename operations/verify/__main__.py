@@ -18,13 +18,19 @@ import sys
 import tomllib
 from datetime import UTC, datetime
 
-from infra.server_toml import ServerFile
 from local.console import fail, say
 from local.deployment import endpoint as emulated_endpoint
 from local.emulator import find
 from local.environment import ROOT
 
-from ..deployed_stack import Clients, DeployedStack, NoStack, clients_of
+from ..deployed_stack import (
+    Clients,
+    DeployedStack,
+    NoStack,
+    add_stack_options,
+    chosen_stack,
+    clients_of,
+)
 from . import (
     account_checks,
     data_checks,
@@ -113,7 +119,7 @@ def _deployed(options: argparse.Namespace) -> Deployed:
     if options.url:
         credentials = _credentials(options.auth or "none", clients)
         return Deployed(Endpoint(options.url, credentials), local, None, calls)
-    stack = DeployedStack(options.stack or ServerFile.read(ROOT).stack, clients)
+    stack = DeployedStack(chosen_stack(options), clients)
     url = stack.outputs["Endpoint"]
     if local and (running := find("up")):
         url = emulated_endpoint(running, stack.outputs["ApiId"])
@@ -125,8 +131,7 @@ def main() -> int:
     """Read the command's words and run the checks."""
     parser = argparse.ArgumentParser(prog="python -m operations.verify")
     parser.add_argument("--url", help="an endpoint, whose account cannot be read")
-    parser.add_argument("--stack", help="by default the one in server.toml")
-    parser.add_argument("--profile", choices=["aws", "local"], default="aws")
+    add_stack_options(parser)
     parser.add_argument("--auth", choices=["none", "iam", "oauth"])
     for call in ("task", "question", "large"):
         parser.add_argument(f"--{call}", help="a tool, and its arguments as a JSON object")

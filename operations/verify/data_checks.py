@@ -6,21 +6,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from infra.kept_choices import CHOICES
 from infra.operation_options import AWS_MANAGED, OWN_KEY
 
 from ..deployed_stack import DeployedStack
 from ..restore_rows import TABLES
+from .account_checks import log_group
 from .check import Check, NotTried, expect
 from .deployed import Deployed
 
 
 def _choices(stack: DeployedStack) -> Mapping[str, str]:
     """What the deployed template was given. Raises NotTried for one of an earlier version."""
-    body = stack.client("cloudformation").get_template(StackName=stack.name)["TemplateBody"]
-    choices: dict[str, str] | None = body.get("Metadata", {}).get(CHOICES)
+    choices: dict[str, str] | None = stack.template.get("Metadata", {}).get(CHOICES)
     if choices is None:
         raise NotTried("the stack was deployed by an earlier version")
     return choices
@@ -31,22 +31,17 @@ def see_protection(deployed: Deployed) -> str:
     stack = deployed.account()
     if _choices(stack)["data"] != "retain":
         return "data=destroy: nothing is protected"
-    cloudformation, dynamodb = stack.client("cloudformation"), stack.client("dynamodb")
-    (described,) = cloudformation.describe_stacks(StackName=stack.name)["Stacks"]
-    expect(described.get("EnableTerminationProtection"), "the stack may be deleted")
+    dynamodb = stack.client("dynamodb")
+    expect(stack.description.get("EnableTerminationProtection"), "the stack may be deleted")
     for table in TABLES:
         for name in stack.physical_ids("AWS::DynamoDB::Table", f"{table}Table"):
             found = dynamodb.describe_table(TableName=name)["Table"]
             expect(found.get("DeletionProtectionEnabled"), f"{name} may be deleted")
     groups = stack.physical_ids("AWS::Logs::LogGroup")
     for name in groups:
-        expect(_group(stack, name).get("deletionProtectionEnabled"), f"{name} may be deleted")
+        group = log_group(stack, name)
+        expect(group.get("deletionProtectionEnabled"), f"{name} may be deleted")
     return f"the stack, {len(TABLES)} tables and {len(groups)} log groups"
-
-
-def _group(stack: DeployedStack, name: str) -> Mapping[str, Any]:
-    found = stack.client("logs").describe_log_groups(logGroupNamePrefix=name)["logGroups"]
-    return next((group for group in found if group["logGroupName"] == name), {})
 
 
 def see_keys(deployed: Deployed) -> str:

@@ -62,14 +62,18 @@ class Response:
         ids = [line.removeprefix("id:").strip() for line in lines if line.startswith("id:")]
         return ids[-1] if ids else None
 
-    @property
-    def result(self) -> dict[str, Any]:
-        """The result. Raises Problem when the answer is something else."""
+    def raise_for_error(self) -> None:
+        """Raise Problem when the answer is something else than a result."""
         messages = self.messages
         if self.status != 200 or not messages or "result" not in messages[-1]:
             error = messages[-1].get("error", {}) if messages else {}
             raise Problem(f"HTTP {self.status}, {error.get('code')}: {error.get('message')}")
-        result: dict[str, Any] = messages[-1]["result"]
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The result. Raises Problem when the answer is something else."""
+        self.raise_for_error()
+        result: dict[str, Any] = self.messages[-1]["result"]
         return result
 
 

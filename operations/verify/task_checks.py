@@ -37,7 +37,7 @@ def answer_a_question(deployed: Deployed) -> str:
     (key,) = task["inputRequests"]
     answer = {"action": "accept", "content": dict(deployed.calls.answer)}
     update = {"taskId": task["taskId"], "inputResponses": {key: answer}}
-    deployed.endpoint.request("tasks/update", update).result  # noqa: B018  raises Problem
+    deployed.endpoint.request("tasks/update", update).raise_for_error()
     deployed.endpoint.until(task, TASK_SECONDS, "completed")
     return f"{call.tool} asked, and went on"
 
@@ -46,7 +46,7 @@ def cancel(deployed: Deployed) -> str:
     """A task that waits for an answer is cancelled, and its execution is stopped."""
     deployed.offered(deployed.calls.question)
     task = _asked(deployed)
-    deployed.endpoint.request("tasks/cancel", {"taskId": task["taskId"]}).result  # noqa: B018
+    deployed.endpoint.request("tasks/cancel", {"taskId": task["taskId"]}).raise_for_error()
     ended = deployed.endpoint.until(task, TASK_SECONDS, "cancelled")
     expect("inputRequests" not in ended, "a cancelled task still asks")
     return "cancelled while it waited"
@@ -84,7 +84,7 @@ def listen(deployed: Deployed) -> str:
     begun, requests, statuses = time.monotonic(), 0, list[str]()
     while "completed" not in statuses:
         answer = deployed.endpoint.request("subscriptions/listen", wanted)
-        answer.result  # noqa: B018  raises Problem
+        answer.raise_for_error()
         acknowledged, *changes = answer.messages[:-1]
         method = acknowledged.get("method")
         expect(method == "notifications/subscriptions/acknowledged", f"{method} comes first")

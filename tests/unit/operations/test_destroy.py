@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from operations.deployed_stack import NotDeployed
-from operations.destroy import DeployedStack, destroy
+from operations.deployed_stack import DeployedStack, NotDeployed
+from operations.destroy import destroy
 from tests.unit.operations.removed_stack import PREFIX, Account, machine
 
 
@@ -32,7 +32,7 @@ def account() -> Account:
 
 def run(account: Account, **options: Any) -> int:
     chosen = {"confirm": "notes", "rules": None, "seconds": 60, **options}
-    return destroy(DeployedStack(account, "notes"), argparse.Namespace(**chosen))
+    return destroy(DeployedStack("notes", account), argparse.Namespace(**chosen))
 
 
 def changed(account: Account) -> list[str]:

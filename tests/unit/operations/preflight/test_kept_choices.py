@@ -9,9 +9,10 @@ from typing import Any, Final
 import pytest
 
 from infra.kept_choices import CHOICES
+from operations.deployed_stack import Clients
 from operations.preflight.__main__ import CHANGES, changes_of
 from operations.preflight.check import Finding
-from operations.preflight.deployment import Clients, Deployment
+from operations.preflight.deployment import Deployment
 from operations.preflight.kept_choices import CHECK, KEPT
 from tests.unit.operations.preflight.conftest import Account
 
