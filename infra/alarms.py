@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from aws_cdk import Duration, Stack
+from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_lambda as lambda_
@@ -22,6 +23,8 @@ AT_LEAST: Final = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHO
 MORE_THAN: Final = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
 LESS_THAN: Final = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
 PER_MINUTE: Final = Duration.minutes(1)
+SHARE_OF_SERVER_ERRORS: Final = 0.02
+"""API Gateway's `5XXError` is 0 or 1 for each request, so its average is a share."""
 
 
 def alarm_for_dead_letter_messages(scope: Construct, queue: sqs.IQueue, description: str) -> None:
@@ -30,7 +33,7 @@ def alarm_for_dead_letter_messages(scope: Construct, queue: sqs.IQueue, descript
         period=PER_MINUTE, statistic="Maximum"
     )
     # SQS has no data for a queue that nobody uses.
-    _alarm(scope, "DeadLetterMessages", metric, description, threshold=1)
+    create_alarm(scope, "DeadLetterMessages", metric, description, threshold=1)
 
 
 def alarm_for_iterator_age(
@@ -39,7 +42,9 @@ def alarm_for_iterator_age(
     """`IteratorAge`: a function reads its stream too late. No data means that nothing changes."""
     metric = function.metric("IteratorAge", period=PER_MINUTE, statistic="Maximum")
     threshold = max_age.to_milliseconds()
-    _alarm(scope, "IteratorAge", metric, description, threshold=threshold, comparison=MORE_THAN)
+    create_alarm(
+        scope, "IteratorAge", metric, description, threshold=threshold, comparison=MORE_THAN
+    )
 
 
 def alarm_for_oldest_message(
@@ -50,7 +55,7 @@ def alarm_for_oldest_message(
     """
     metric = queue.metric_approximate_age_of_oldest_message(period=PER_MINUTE, statistic="Maximum")
     threshold = max_age.to_seconds()
-    _alarm(
+    create_alarm(
         scope, "AgeOfOldestMessage", metric, description, threshold=threshold, comparison=MORE_THAN
     )
 
@@ -62,7 +67,7 @@ def alarm_for_missing_invocations(
 
     Lambda has no data for a function that nobody calls, so missing data rings.
     """
-    _alarm(
+    create_alarm(
         scope,
         "NotInvoked",
         function.metric_invocations(period=PER_MINUTE, statistic="Sum"),
@@ -80,7 +85,7 @@ def alarm_for_reconcile_delay(
     """`ReconcileDelay`: tasks are reconciled too late, by the metric of the sweeper itself."""
     name, period = metrics.RECONCILE_DELAY, Duration.minutes(5)
     metric = _own_metric(scope, name, "Maximum", period, service=service)
-    _alarm(scope, "ReconcileDelay", metric, description, threshold=max_delay.to_seconds())
+    create_alarm(scope, "ReconcileDelay", metric, description, threshold=max_delay.to_seconds())
 
 
 def alarm_for_delivery_delay(scope: Construct, max_delay: Duration, description: str) -> None:
@@ -94,7 +99,9 @@ def alarm_for_delivery_delay(scope: Construct, max_delay: Duration, description:
     """
     metric = _own_metric(scope, metrics.DELIVERY_DELAY, "Maximum", PER_MINUTE)
     threshold = max_delay.to_seconds()
-    _alarm(scope, "DeliveryDelay", metric, description, threshold=threshold, comparison=MORE_THAN)
+    create_alarm(
+        scope, "DeliveryDelay", metric, description, threshold=threshold, comparison=MORE_THAN
+    )
 
 
 def metrics_namespace(scope: Construct) -> dict[str, str]:
@@ -106,7 +113,22 @@ def alarm_for_count(scope: Construct, metric_name: str, description: str) -> Non
     """An alarm, called as the metric: functions have counted something that an operator has to look
     at (`mcp_tasks.metrics`)."""
     metric = _own_metric(scope, metric_name, "Sum", PER_MINUTE)
-    _alarm(scope, metric_name, metric, description, threshold=1)
+    create_alarm(scope, metric_name, metric, description, threshold=1)
+
+
+def alarm_for_server_errors(scope: Construct, api: apigateway.RestApi) -> cloudwatch.Alarm:
+    """`RolloutServerErrors`: for two minutes in a row, 2 in 100 requests or more were answered with
+    a status of 500 or above. A new version that always fails is seen by 10 in 100.
+    """
+    return create_alarm(
+        scope,
+        "RolloutServerErrors",
+        api.metric_server_error(period=PER_MINUTE, statistic="Average"),
+        "The endpoint answers requests with errors of the server; a rollout that is going on is "
+        "rolled back",
+        threshold=SHARE_OF_SERVER_ERRORS,
+        evaluation_periods=2,
+    )
 
 
 def notify_topic(stack: Stack, topic: sns.ITopic) -> None:
@@ -131,21 +153,21 @@ def _own_metric(
     )
 
 
-def _alarm(
+def create_alarm(
     scope: Construct,
     construct_id: str,
-    metric: cloudwatch.Metric,
+    metric: cloudwatch.Metric | cloudwatch.MathExpression,
     description: str,
     *,
     comparison: cloudwatch.ComparisonOperator = AT_LEAST,
     **options: Any,
-) -> None:
+) -> cloudwatch.Alarm:
     """An alarm that rings in the first period over the threshold; missing data is good news."""
     defaults = {
         "evaluation_periods": 1,
         "treat_missing_data": cloudwatch.TreatMissingData.NOT_BREACHING,
     }
-    metric.create_alarm(
+    return metric.create_alarm(
         scope,
         construct_id,
         alarm_description=description,

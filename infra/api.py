@@ -13,7 +13,7 @@ from mcp_tasks.notifications.server_changes import RESOURCE_UPDATED
 from mcp_tasks.registry.catalogue import Catalogue
 from mcp_tasks.registry.tool import Tool
 
-from .alarms import metrics_namespace
+from .alarms import alarm_for_server_errors, metrics_namespace
 from .authorizer_function import Authorizer
 from .event_bus import TaskEvents
 from .function_code import FunctionCode
@@ -22,7 +22,7 @@ from .payloads_bucket import PayloadsBucket
 from .request_state_key import RequestStateKey
 from .response_transfer import BUFFERED, STREAMED, ResponseTransfer
 from .rest_api import Gateway, GatewayProps
-from .rollout import GradualRollout, alarm_for_server_errors
+from .rollout import GradualRollout
 from .secrets import allow_secrets, environment_of
 from .settings import Settings
 from .tables import Tables

@@ -17,3 +17,9 @@ def acknowledge_wildcard(construct: IConstruct, resource: str, reason: str) -> N
     parts = [resolved] if isinstance(resolved, str) else resolved["Fn::Join"][1]
     shown = "".join(part if isinstance(part, str) else f"<{part['Ref']}>" for part in parts)
     acknowledge(construct, f"AwsSolutions-IAM5[Resource::{shown}]", reason)
+
+
+def accept_no_authorization(method: IConstruct, reason: str) -> None:
+    """Accept that everybody may call a method of a REST API."""
+    for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
+        acknowledge(method, rule, reason)

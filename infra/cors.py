@@ -15,6 +15,8 @@ from aws_cdk import aws_apigateway as apigateway
 
 from mcp_tasks.protocol.cors import EXPOSED, MAX_AGE_SECONDS
 
+from .fixed_answer import JSON, FixedAnswer
+
 ANY: Final = "*"
 
 
@@ -42,25 +44,4 @@ def answer_preflights(resource: apigateway.IResource, headers: Sequence[str]) ->
         "Access-Control-Allow-Headers": ", ".join(headers),
         "Access-Control-Max-Age": str(MAX_AGE_SECONDS),
     }
-    resource.add_method(
-        "OPTIONS",
-        apigateway.MockIntegration(
-            request_templates={"application/json": '{"statusCode": 204}'},
-            passthrough_behavior=apigateway.PassthroughBehavior.NEVER,
-            integration_responses=[
-                apigateway.IntegrationResponse(
-                    status_code="204",
-                    response_parameters={
-                        f"method.response.header.{name}": f"'{value}'"
-                        for name, value in answer.items()
-                    },
-                )
-            ],
-        ),
-        method_responses=[
-            apigateway.MethodResponse(
-                status_code="204",
-                response_parameters={f"method.response.header.{name}": True for name in answer},
-            )
-        ],
-    )
+    FixedAnswer(204, None, "", answer, (JSON,)).add_to(resource, "OPTIONS")

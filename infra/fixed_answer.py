@@ -12,14 +12,11 @@ from typing import Any, Final
 
 from aws_cdk import aws_apigateway as apigateway
 
-from .cdk_nag_findings import acknowledge
+from .cdk_nag_findings import accept_no_authorization
 
-CONTENT_TYPES: Final = (
-    "application/json",  # also the one of a request without Content-Type
-    "application/x-www-form-urlencoded",
-    "text/plain",
-)
-"""Of requests that are answered. Others get 415."""
+JSON: Final = "application/json"
+"""Also the type of a request without Content-Type."""
+CONTENT_TYPES: Final = (JSON, "application/x-www-form-urlencoded", "text/plain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,25 +26,29 @@ class FixedAnswer:
     """
 
     status: int
-    document: Mapping[str, Any]
+    document: Mapping[str, Any] | None
+    """None for an answer without a body."""
     reason: str
-    """Why everybody may have it."""
+    """Why everybody may have it; empty for preflights, of which cdk-nag asks no reason."""
     headers: Mapping[str, str] = field(default_factory=dict)
+    content_types: tuple[str, ...] = CONTENT_TYPES
+    """Of requests that are answered. Others get 415."""
 
     def add_to(self, resource: apigateway.IResource, http_method: str) -> None:
         """Let a method of a resource give it, to everybody, without calling a function."""
         status = str(self.status)
+        templates = {JSON: json.dumps(self.document)} if self.document else None
         parameters = {f"method.response.header.{name}": value for name, value in self._quoted()}
         method = resource.add_method(
             http_method,
             apigateway.MockIntegration(
-                request_templates=dict.fromkeys(CONTENT_TYPES, f'{{"statusCode": {status}}}'),
+                request_templates=dict.fromkeys(self.content_types, f'{{"statusCode": {status}}}'),
                 passthrough_behavior=apigateway.PassthroughBehavior.NEVER,
                 integration_responses=[
                     apigateway.IntegrationResponse(
                         status_code=status,
                         response_parameters=parameters,
-                        response_templates={"application/json": json.dumps(self.document)},
+                        response_templates=templates,
                     )
                 ],
             ),
@@ -58,8 +59,8 @@ class FixedAnswer:
                 )
             ],
         )
-        for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
-            acknowledge(method, rule, self.reason)
+        if self.reason:
+            accept_no_authorization(method, self.reason)
 
     def _quoted(self) -> list[tuple[str, str]]:
         return [(name, f"'{value}'") for name, value in self.headers.items()]

@@ -18,6 +18,7 @@ from constructs import Construct
 from mcp_tasks import metrics
 
 from .alarm_rule import FIVE_MINUTES, MINUTE, Metrics, Rule, total
+from .alarms import MORE_THAN, create_alarm
 from .figures import ANSWERED_AT_ONCE, THROTTLED_WORKFLOWS
 from .watched import AUTHORIZER, Watched
 
@@ -34,7 +35,6 @@ MAX_FAILED_TASKS_PERCENT: Final = 5
 one is a crash, a timeout, or a client that cannot answer what its tool asks."""
 MAX_ANSWER_MS: Final = 2_000
 MAX_CONCURRENCY_PERCENT: Final = 80
-ABOVE: Final = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
 IS_ANSWERED_AT_ONCE: Final = (
     '{ $.message = "request answered" && ('
     + " || ".join(f'$.method = "{method}"' for method in ANSWERED_AT_ONCE)
@@ -92,22 +92,22 @@ class ProductAlarms(Construct):
             metric_value="$.duration_ms",
             unit=cloudwatch.Unit.MILLISECONDS,
         )
-        cloudwatch.Metric(
-            namespace=namespace,
-            metric_name=metrics.ANSWER_TIME,
-            statistic="p95",
-            period=FIVE_MINUTES,
-        ).create_alarm(
+        create_alarm(
             self,
             "AnswerTime",
-            alarm_description=f"One in 20 requests that wait for nothing took more than "
-            f"{MAX_ANSWER_MS} ms, for 15 minutes",
-            comparison_operator=ABOVE,
+            cloudwatch.Metric(
+                namespace=namespace,
+                metric_name=metrics.ANSWER_TIME,
+                statistic="p95",
+                period=FIVE_MINUTES,
+            ),
+            f"One in 20 requests that wait for nothing took more than {MAX_ANSWER_MS} ms, for 15 "
+            "minutes",
+            comparison=MORE_THAN,
             threshold=MAX_ANSWER_MS,
             evaluation_periods=3,
             # Of ten requests, one that is slow is the p95.
             evaluate_low_sample_count_percentile="ignore",
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
 
     def _functions(self) -> None:
@@ -251,14 +251,14 @@ class ProductAlarms(Construct):
             period=rule.period,
             label=construct_id,
         )
-        computed.create_alarm(
+        create_alarm(
             self,
             construct_id,
-            alarm_description=description,
-            comparison_operator=ABOVE,
+            computed,
+            description,
+            comparison=MORE_THAN,
             threshold=rule.above,
             evaluation_periods=rule.periods,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
 
 

@@ -13,7 +13,7 @@ from constructs import Construct
 from mcp_tasks import environment
 
 from .authorizer_function import Authorizer
-from .cdk_nag_findings import acknowledge
+from .cdk_nag_findings import accept_no_authorization, acknowledge
 from .cors import gateway_response_headers
 from .encryption import Encryption
 from .endpoint_address import address_of
@@ -166,15 +166,16 @@ def _preflight_method(resource: apigateway.Resource, props: GatewayProps) -> Non
     The function answers, because it has the list of origins and its patterns. A gateway's own
     answer would need them once more, in a template of another language.
     """
-    method = resource.add_method(
-        "OPTIONS",
-        apigateway.LambdaIntegration(
-            props.called, allow_test_invoke=False, **props.transfer.integration
-        ),
-        authorization_type=apigateway.AuthorizationType.NONE,
+    none = apigateway.AuthorizationType.NONE
+    method = resource.add_method("OPTIONS", _integration(props), authorization_type=none)
+    accept_no_authorization(method, "Browsers send preflights without credentials (Fetch standard)")
+
+
+def _integration(props: GatewayProps) -> apigateway.LambdaIntegration:
+    """The call of the function, or of its alias."""
+    return apigateway.LambdaIntegration(
+        props.called, allow_test_invoke=False, **props.transfer.integration
     )
-    for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
-        acknowledge(method, rule, "Browsers send preflights without credentials (Fetch standard)")
 
 
 def _method(
@@ -188,9 +189,7 @@ def _method(
     auth = props.settings.auth
     method = resource.add_method(
         http_method,
-        apigateway.LambdaIntegration(
-            props.called, allow_test_invoke=False, **props.transfer.integration
-        ),
+        _integration(props),
         authorization_type={"oauth": kinds.CUSTOM, "iam": kinds.IAM, "none": kinds.NONE}[auth],
         authorizer=authorizer,
     )

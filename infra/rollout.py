@@ -19,8 +19,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from aws_cdk import Duration
-from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_codedeploy as codedeploy
 from aws_cdk import aws_lambda as lambda_
@@ -30,9 +28,6 @@ from .cdk_context import Context, refusal
 from .cdk_nag_findings import acknowledge
 
 ALIAS: Final = "live"
-SHARE_OF_SERVER_ERRORS: Final = 0.02
-"""API Gateway's `5XXError` is 0 or 1 for each request, so its average is a share."""
-
 POLICY: Final = (
     "arn:<AWS::Partition>:iam::aws:policy/service-role/AWSCodeDeployRoleForLambdaLimited"
 )
@@ -109,23 +104,6 @@ class Rollout:
             version=function.current_version,
             provisioned_concurrent_executions=self.provisioned or None,
         )
-
-
-def alarm_for_server_errors(scope: Construct, api: apigateway.RestApi) -> cloudwatch.Alarm:
-    """`RolloutServerErrors`: of the requests of two minutes in a row, each had 2 in 100 or more
-    answered with a status of 500 or above. A new version that fails always fails 10 in 100.
-    """
-    metric = api.metric_server_error(period=Duration.minutes(1), statistic="Average")
-    return metric.create_alarm(
-        scope,
-        "RolloutServerErrors",
-        alarm_description="The endpoint answers requests with errors of the server; a rollout "
-        "that is going on is rolled back",
-        comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-        threshold=SHARE_OF_SERVER_ERRORS,
-        evaluation_periods=2,
-        treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-    )
 
 
 class GradualRollout(Construct):
