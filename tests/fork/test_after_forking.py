@@ -35,6 +35,8 @@ NOTICES: Final = (
     "tests/unit/local/gateway/test_command_line.py",
     "tests/unit/test_documentation.py",
     "tests/infra/test_options.py",
+    "tests/infra/test_pipeline.py",
+    "tests/infra/test_stages.py",
 )
 """The tests that look at the tools folder, at what is shown of it, or at a name."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from infra.options import OPTIONS
 from infra.server_toml import ServerFile
 from infra.settings import Settings
 from infra.stages import Stage, stack_of
@@ -17,6 +18,8 @@ from tests.infra.conftest import IAM
 from tests.paths import ROOT
 
 NAMED = ServerFile.read(ROOT).stack
+STAGES = sorted(file.stem for file in (ROOT / "stages").glob("*.json"))
+"""Those of this repository, or of a fork."""
 
 
 @pytest.fixture
@@ -91,28 +94,39 @@ def test_a_stage_without_a_file_is_refused(root: Path, name: str) -> None:
         _settings(root, stage=name)
 
 
-def test_the_stages_of_this_repository_have_cells_of_their_own() -> None:
-    """The names of their stacks begin with that of the stack without a stage, and so do those of
-    their state machines. Executions are told apart by the cell."""
-    files = sorted((ROOT / "stages").glob("*.json"))
-    stages = [{}, *({"stage": file.stem} for file in files)]
-    cells = [Settings.from_context((IAM | stage).get, ROOT).cell for stage in stages]
-    assert len(set(cells)) == len(cells)
+def test_stacks_whose_names_begin_alike_have_cells_of_their_own() -> None:
+    """So do the names of their state machines. Executions are told apart by the cell."""
+    stages = [Settings.from_context({"stage": name}.get, ROOT) for name in STAGES]
+    stacks = {each.stack: each.cell for each in stages}
+    stacks.setdefault(NAMED, OPTIONS["cell"].default)
+    for name, cell in stacks.items():
+        for other, its_cell in stacks.items():
+            assert not other.startswith(f"{name}-") or cell != its_cell, (name, other)
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "stages").glob("*.json")), ids=lambda f: f.stem)
-def test_every_stage_of_this_repository_can_be_deployed(file: Path) -> None:
-    assert Settings.from_context({"stage": file.stem}.get, ROOT).stack == f"{NAMED}-{file.stem}"
+@pytest.mark.parametrize("name", STAGES)
+def test_every_stage_of_this_repository_can_be_deployed(name: str) -> None:
+    given = json.loads((ROOT / "stages" / f"{name}.json").read_text())
+    settings = Settings.from_context({"stage": name}.get, ROOT)
+    assert settings.stack == given.get("stack", f"{NAMED}-{name}")
 
 
-def test_the_commands_find_the_stack_of_a_stage() -> None:
+@pytest.mark.parametrize("name", STAGES)
+def test_the_commands_find_the_stack_of_a_stage(name: str) -> None:
     """As `make replay stage=dev` asks for it."""
-    command = [sys.executable, "-m", "infra.stages"]
-    found = subprocess.run([*command, "dev"], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert found.stdout == f"{NAMED}-dev\n"
-    none = subprocess.run([*command, "x"], cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "infra.stages", name]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout == f"{stack_of(name, ROOT)}\n"
+
+
+def test_the_commands_name_the_stages_that_there_are() -> None:
+    command = [sys.executable, "-m", "infra.stages", "no-stage"]
+    none = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (none.returncode, none.stdout) == (1, "")
-    assert none.stderr.startswith("error: -c stage=x: there is no stages/x.json; there is dev")
+    assert none.stderr == (
+        "error: -c stage=no-stage: there is no stages/no-stage.json; there is "
+        f"{', '.join(STAGES)}\n"
+    )
 
 
 def test_an_option_of_no_stage_is_looked_up_as_before() -> None:

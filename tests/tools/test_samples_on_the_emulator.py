@@ -1,4 +1,4 @@
-"""The sample tools, deployed: what `make demo` shows, and a real file."""
+"""The sample tools, deployed: what `make demo` shows, `make verify`, and a real file."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from pathlib import Path
 
 from local.demo.subtask_checks import airports_in_two_files
 from local.deployment import LocalStack
+from operations.verify.credentials import NoCredentials
 from tests.integration.support.aws import client_of
 from tests.integration.support.client import Client, accept
+from tests.integration.support.verification import not_tried, verified
 from tests.paths import ROOT
 
 AIRPORTS = Path(__file__).with_name("airports.csv")
@@ -81,3 +83,11 @@ def parameters(stack: LocalStack, name: str) -> int:
     """How many entries of that name the catalogue has."""
     ssm = client_of(stack.emulator)("ssm")
     return len(ssm.get_parameters(Names=[f"/datasets/{name}"])["Parameters"])
+
+
+def test_the_samples_are_verified(tools_stack: LocalStack) -> None:
+    """`make verify` calls them. The limits are those of the tests, which poll more often than
+    anybody may.
+    """
+    outcomes = verified(tools_stack, client_of(tools_stack.emulator), NoCredentials())
+    assert not_tried(outcomes) == {"Refuse strangers", "Store a large result", "Throttle polls"}
