@@ -194,19 +194,35 @@ class Encryption(Construct):
         """Allow the services that use the key in nobody's name: CloudWatch Logs for log groups, and
         EventBridge for queues.
 
-        CloudWatch Logs user guide, "Encrypt log data using AWS KMS"; SQS developer guide,
-        "Enable compatibility between event sources from AWS services and encrypted queues".
-        The CDK adds the statement for the bus itself with the bus.
+        CloudWatch Logs user guide, "Encrypt log data using AWS KMS"; SQS developer guide, "Key
+        management", "Configure KMS permissions for AWS services". The CDK adds the statement for
+        the bus itself with the bus.
+
+        EventBridge has two statements for queues, of which one is enough. For encrypted topics it
+        sends no `aws:SourceAccount` (SNS developer guide, "Enable compatibility between event
+        sources from AWS services and encrypted topics"), and for queues AWS does not say. SQS
+        itself sends the queue's ARN as the encryption context. `DescribeKey` has no encryption
+        context, and the CDK's statement for the bus asks for one.
         """
         let_logs_use(key)
-        key.add_to_resource_policy(
-            iam.PolicyStatement(
-                principals=[iam.ServicePrincipal("events.amazonaws.com")],
-                actions=["kms:GenerateDataKey", "kms:Decrypt"],
-                resources=["*"],
-                conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}},
+        stack = Stack.of(self)
+        queues = stack.format_arn(service="sqs", resource=f"{stack.stack_name}-*")
+        sending = ["kms:GenerateDataKey", "kms:Decrypt"]
+        for actions, conditions in (
+            (
+                [*sending, "kms:DescribeKey"],
+                {"StringEquals": {"aws:SourceAccount": stack.account}},
+            ),
+            (sending, {"ArnLike": {"kms:EncryptionContext:aws:sqs:arn": queues}}),
+        ):
+            key.add_to_resource_policy(
+                iam.PolicyStatement(
+                    principals=[iam.ServicePrincipal("events.amazonaws.com")],
+                    actions=actions,
+                    resources=["*"],
+                    conditions=conditions,
+                )
             )
-        )
 
 
 def _add(

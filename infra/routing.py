@@ -4,16 +4,18 @@ Several stacks, each a cell with a priority of its own, share one domain of the 
 region. One of them creates it (`infra/custom_domain.py`), or it exists already; its routing mode
 has rules in it (`ROUTING_RULE_ONLY` or `ROUTING_RULE_THEN_API_MAPPING`), which
 `operations/preflight.py` checks before a deployment. A domain takes 50 rules by default, and a cell
-needs five of them: ten cells fit.
+needs six of them: eight cells fit.
 
 API Gateway takes the first rule that matches, in the order of their priorities, from 1 to
-1,000,000 and each used once in a domain (API Gateway developer guide, "Routing rules to connect API
-stages to a custom domain name for REST APIs").
+1,000,000 and each used once in a domain. A rule takes up to two headers, "with AND between the
+headers" (API Gateway developer guide, "Routing rules to connect API stages to a custom domain name
+for REST APIs"). The API reference knows alternatives in one condition (`AnyOf`), which the guide
+does not: a rule for each alternative is right by both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,9 +38,8 @@ class Route:
 
     name: str
     priority: int
-    conditions: Sequence[Mapping[str, str]]
-    """Each is header -> glob of its value, of which one has to match. All conditions must hold; a
-    rule without conditions matches every request."""
+    headers: Mapping[str, str]
+    """Header -> glob of its value. All have to match; without headers, every request matches."""
     subscriptions: bool
     """Whether it leads to the API for subscriptions, where they have one of their own."""
 
@@ -54,13 +55,14 @@ def routes(cell: str, priority: int) -> list[Route]:
     """
     own = {"Mcp-Name": f"{cell}-*"}
     subscriptions = {"Mcp-Method": SUBSCRIPTIONS}
-    session = {"Mcp-Session-Id": f"{cell}-*", "Last-Event-ID": f"{cell}-*"}
+    session, stream = {"Mcp-Session-Id": f"{cell}-*"}, {"Last-Event-ID": f"{cell}-*"}
     return [
-        Route("CellTasks", priority, [{"Mcp-Method": TASKS}, own], False),
-        Route("CellSubscriptions", 100_000 + priority, [subscriptions, own], True),
-        Route("CellSessions", 200_000 + priority, [session], False),
-        Route("Subscriptions", 800_000 + priority, [subscriptions], True),
-        Route("OtherRequests", 900_000 + priority, [], False),
+        Route("CellTasks", priority, {"Mcp-Method": TASKS, **own}, False),
+        Route("CellSubscriptions", 100_000 + priority, {**subscriptions, **own}, True),
+        Route("CellSessions", 200_000 + priority, session, False),
+        Route("CellStreams", 300_000 + priority, stream, False),
+        Route("Subscriptions", 800_000 + priority, subscriptions, True),
+        Route("OtherRequests", 900_000 + priority, {}, False),
     ]
 
 
@@ -91,18 +93,15 @@ class Routing(Construct):
                 route.name,
                 domain_name_arn=arn,
                 priority=route.priority,
-                conditions=[_matches(condition) for condition in route.conditions],
+                conditions=[_matches(header, glob) for header, glob in route.headers.items()],
                 actions=[_invokes(gateway)],
             )
 
 
-def _matches(globs: Mapping[str, str]) -> apigatewayv2.CfnRoutingRule.ConditionProperty:
-    values = [
-        apigatewayv2.CfnRoutingRule.MatchHeaderValueProperty(header=header, value_glob=glob)
-        for header, glob in globs.items()
-    ]
+def _matches(header: str, glob: str) -> apigatewayv2.CfnRoutingRule.ConditionProperty:
+    value = apigatewayv2.CfnRoutingRule.MatchHeaderValueProperty(header=header, value_glob=glob)
     return apigatewayv2.CfnRoutingRule.ConditionProperty(
-        match_headers=apigatewayv2.CfnRoutingRule.MatchHeadersProperty(any_of=values)
+        match_headers=apigatewayv2.CfnRoutingRule.MatchHeadersProperty(any_of=[value])
     )
 
 

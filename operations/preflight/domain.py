@@ -46,7 +46,7 @@ def find(deployment: Deployment) -> Finding:
     if total > RULES_PER_DOMAIN:
         said.append(
             f"WARNING: the domain would have {total} routing rules. By default it takes "
-            f"{RULES_PER_DOMAIN}, which are ten cells; AWS Support raises the quota"
+            f"{RULES_PER_DOMAIN}, which are eight cells; AWS Support raises the quota"
         )
     return Finding("\n".join(said))
 

@@ -15,6 +15,7 @@ from tests.infra.conftest import EARLIER_KEY, GIVEN_KEY
 ACCOUNT = "<AWS::AccountId>"
 REGION = "<AWS::Region>"
 BUS = f"arn:<AWS::Partition>:events:{REGION}:{ACCOUNT}:event-bus/mcp-tasks"
+QUEUES = f"arn:<AWS::Partition>:sqs:{REGION}:{ACCOUNT}:mcp-tasks-*"
 EXECUTION_LOG = "/aws/vendedlogs/states/mcp-tasks"
 MACHINES = [state_machine(f"mcp-tasks-{name}") for name in ("estimate_savings", "tally_columns")]
 TABLES = {"kms:Decrypt", "kms:DescribeKey"}
@@ -176,12 +177,13 @@ def test_the_key_s_policy_lets_in_its_account_and_four_services(with_own_key: As
     """The account's own statement leaves it to IAM, where only the roles below may use the key.
 
     CloudWatch Logs: groups of the stack only (user guide, "Encrypt log data using AWS KMS").
-    EventBridge: for the account's queues, and for the stack's bus (user guide, "Authorizing
-    EventBridge to use a customer managed key"). Alarms and budgets: for topics (SNS developer
-    guide, "Enable compatibility between event sources from AWS services and encrypted topics").
+    EventBridge: for the account's queues, whether it names the account or only the queue, and for
+    the stack's bus (user guide, "Authorizing EventBridge to use a customer managed key"). Alarms
+    and budgets: for topics (SNS developer guide, "Enable compatibility between event sources from
+    AWS services and encrypted topics").
     """
     (key,) = with_own_key.resources("AWS::KMS::Key").values()
-    account, logs, queues, bus, topics = key["KeyPolicy"]["Statement"]
+    account, logs, of_account, queues, bus, topics = key["KeyPolicy"]["Statement"]
     assert account == {
         "Action": "kms:*",
         "Effect": "Allow",
@@ -208,9 +210,16 @@ def test_the_key_s_policy_lets_in_its_account_and_four_services(with_own_key: As
         "Principal": {"Service": f"logs.{REGION}.amazonaws.com"},
         "Resource": "*",
     }
+    assert of_account == {
+        "Action": ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey"],
+        "Condition": {"StringEquals": {"aws:SourceAccount": ACCOUNT}},
+        "Effect": "Allow",
+        "Principal": {"Service": "events.amazonaws.com"},
+        "Resource": "*",
+    }
     assert queues == {
         "Action": ["kms:Decrypt", "kms:GenerateDataKey"],
-        "Condition": {"StringEquals": {"aws:SourceAccount": ACCOUNT}},
+        "Condition": {"ArnLike": {"kms:EncryptionContext:aws:sqs:arn": QUEUES}},
         "Effect": "Allow",
         "Principal": {"Service": "events.amazonaws.com"},
         "Resource": "*",

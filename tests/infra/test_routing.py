@@ -37,10 +37,7 @@ def _first(rules: Iterable[Route], headers: Mapping[str, str]) -> Route:
     domain = Domain(
         Rule(
             rule.priority,
-            tuple(
-                tuple(HeaderMatch(header, glob) for header, glob in condition.items())
-                for condition in rule.conditions
-            ),
+            tuple((HeaderMatch(header, glob),) for header, glob in rule.headers.items()),
             priority,
         )
         for priority, rule in by_priority.items()
@@ -138,9 +135,8 @@ def test_rules_are_such_as_api_gateway_takes(rules: list[Route]) -> None:
     """CloudFormation template reference, "MatchHeaderValue"; at most two headers a rule."""
     for rule in rules:
         assert 1 <= rule.priority <= 1_000_000
-        headers = [one for condition in rule.conditions for one in condition.items()]
-        assert len(headers) <= 2
-        for header, glob in headers:
+        assert len(rule.headers) <= 2
+        for header, glob in rule.headers.items():
             assert re.fullmatch(r"[\w*?!#$%&'.^`|~-]{1,39}", header, re.ASCII)
             assert re.fullmatch(r"[\w*?!#$%&'.^`|~-]{1,127}", glob, re.ASCII)
             assert glob.count("*") == 1
@@ -154,8 +150,8 @@ def test_cells_with_priorities_of_their_own_never_share_one() -> None:
     assert len(set(used)) == len(used)
 
 
-def _deployed(assembly: Assembly) -> dict[str, tuple[int, list[dict[str, str]], str]]:
-    """The template's rules: priority, conditions, API."""
+def _deployed(assembly: Assembly) -> dict[str, tuple[int, dict[str, str], str]]:
+    """The template's rules: priority, headers, API."""
     found = {}
     for path, rule in assembly.resources("AWS::ApiGatewayV2::RoutingRule").items():
         ((action,),) = [rule["Actions"]]
@@ -164,14 +160,14 @@ def _deployed(assembly: Assembly) -> dict[str, tuple[int, list[dict[str, str]], 
             "ApiId": f"<{api}>",
             "Stage": f"<{api}/DeploymentStage.v1>",
         }, "a reference, so that the rule is not there before the stage is"
-        # Any of a condition's headers is enough: to need both takes two conditions.
-        conditions = [
-            {header["Header"]: header["ValueGlob"] for header in condition["MatchHeaders"]["AnyOf"]}
-            for condition in rule["Conditions"]
-        ]
+        # One header a condition: the documents differ on what more would mean.
+        headers = {}
+        for condition in rule["Conditions"]:
+            (header,) = condition["MatchHeaders"]["AnyOf"]
+            headers[header["Header"]] = header["ValueGlob"]
         arn = "arn:<AWS::Partition>:apigateway:<AWS::Region>::/domainnames/mcp.example.com"
         assert rule["DomainNameArn"] == arn
-        found[path] = (rule["Priority"], conditions, api)
+        found[path] = (rule["Priority"], headers, api)
     return found
 
 
@@ -180,19 +176,16 @@ API, SUBSCRIPTIONS = "Api/Gateway/RestApi", "SubscriptionsApi/Gateway/RestApi"
 
 def test_subscriptions_are_routed_to_the_api_that_streams(behind_a_domain: Assembly) -> None:
     assert _deployed(behind_a_domain) == {
-        "Routing/CellTasks": (7, [{"Mcp-Method": "tasks*"}, {"Mcp-Name": "c1-*"}], API),
+        "Routing/CellTasks": (7, {"Mcp-Method": "tasks*", "Mcp-Name": "c1-*"}, API),
         "Routing/CellSubscriptions": (
             100_007,
-            [{"Mcp-Method": "subscriptions*"}, {"Mcp-Name": "c1-*"}],
+            {"Mcp-Method": "subscriptions*", "Mcp-Name": "c1-*"},
             SUBSCRIPTIONS,
         ),
-        "Routing/CellSessions": (
-            200_007,
-            [{"Mcp-Session-Id": "c1-*", "Last-Event-ID": "c1-*"}],
-            API,
-        ),
-        "Routing/Subscriptions": (800_007, [{"Mcp-Method": "subscriptions*"}], SUBSCRIPTIONS),
-        "Routing/OtherRequests": (900_007, [], API),
+        "Routing/CellSessions": (200_007, {"Mcp-Session-Id": "c1-*"}, API),
+        "Routing/CellStreams": (300_007, {"Last-Event-ID": "c1-*"}, API),
+        "Routing/Subscriptions": (800_007, {"Mcp-Method": "subscriptions*"}, SUBSCRIPTIONS),
+        "Routing/OtherRequests": (900_007, {}, API),
     }
 
 
@@ -200,8 +193,7 @@ def test_without_streaming_all_is_routed_to_one_api(second_cell: Assembly) -> No
     deployed = _deployed(second_cell)
     assert {api for _, _, api in deployed.values()} == {API}
     assert deployed == {
-        f"Routing/{route.name}": (route.priority, list(route.conditions), API)
-        for route in routes("c2", 100)
+        f"Routing/{route.name}": (route.priority, route.headers, API) for route in routes("c2", 100)
     }
 
 
