@@ -1,7 +1,8 @@
 """`make verify [stack= | stage= | url=]`: try a deployment, and print a report.
 
     python -m operations.verify [--stack NAME | --url URL] [--profile aws|local]
-        [--auth none|iam] [--task CALL] [--question CALL --answer JSON] [--large CALL]
+        [--auth none|iam|oauth] [--task CALL] [--question CALL --answer JSON] [--large CALL]
+        [--slow yes]
 
 An access token comes from the environment variable MCP_TOKEN, so that it stands in no list of
 processes. A CALL is a tool's name and its arguments: 'simulate_savings {"monthly": 200}'. The exit
@@ -115,29 +116,37 @@ def _calls(options: argparse.Namespace) -> ToolCalls:
 
 def _deployed(options: argparse.Namespace) -> Deployed:
     clients, local = clients_of(options.profile), options.profile == "local"
-    calls = _calls(options)
+    calls, slow = _calls(options), options.slow == "yes"
     if options.url:
         credentials = _credentials(options.auth or "none", clients)
-        return Deployed(Endpoint(options.url, credentials), local, None, calls)
+        return Deployed(Endpoint(options.url, credentials), local, None, calls, slow=slow)
     stack = DeployedStack(chosen_stack(options), clients)
     url = stack.outputs["Endpoint"]
     if local and (running := find("up")):
         url = emulated_endpoint(running, stack.outputs["ApiId"])
     credentials = _credentials(options.auth or stack.variables["AUTH"], clients)
-    return Deployed(Endpoint(url, credentials), local, stack, calls)
+    return Deployed(Endpoint(url, credentials), local, stack, calls, slow=slow)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's words, which are those of `make verify`."""
+    words = argparse.ArgumentParser(prog="python -m operations.verify")
+    words.add_argument("--url", help="an endpoint, whose account cannot be read")
+    add_stack_options(words)
+    words.add_argument("--auth", choices=["none", "iam", "oauth"])
+    for call in ("task", "question", "large"):
+        words.add_argument(f"--{call}", help="a tool, and its arguments as a JSON object")
+    words.add_argument("--answer", help="the answer to the question, as a JSON object")
+    words.add_argument(
+        "--slow", choices=["yes", "no"], default="no", help="run the checks that take minutes, too"
+    )
+    return words
 
 
 def main() -> int:
     """Read the command's words and run the checks."""
-    parser = argparse.ArgumentParser(prog="python -m operations.verify")
-    parser.add_argument("--url", help="an endpoint, whose account cannot be read")
-    add_stack_options(parser)
-    parser.add_argument("--auth", choices=["none", "iam", "oauth"])
-    for call in ("task", "question", "large"):
-        parser.add_argument(f"--{call}", help="a tool, and its arguments as a JSON object")
-    parser.add_argument("--answer", help="the answer to the question, as a JSON object")
     try:
-        return verify(_deployed(parser.parse_args()))
+        return verify(_deployed(parser().parse_args()))
     except (NoStack, ValueError, OSError) as error:
         return fail(error)
 

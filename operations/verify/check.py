@@ -36,6 +36,8 @@ class Check:
     """Whether the emulator would say nothing about AWS."""
     of_stack: bool = False
     """Whether it reads the account, and not only the endpoint."""
+    slow: bool = False
+    """Whether it takes minutes, so that it runs only when it is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ def _run(check: Check, deployed: Deployed) -> tuple[Verdict, str]:
         return "only AWS can tell", ""
     if check.of_stack and deployed.stack is None:
         return "not tried", "url= was given; stack= or stage= lets it read the account"
+    if check.slow and not deployed.slow:
+        return "not tried", "slow=yes runs it"
     try:
         return "passed", check.run(deployed)
     except NotTried as reason:

@@ -57,6 +57,8 @@ class Deployed:
     calls: ToolCalls = field(default_factory=ToolCalls)
     tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What `tools/list` gave, by name."""
+    slow: bool = False
+    """Whether the checks run that take minutes."""
 
     @property
     def stranger(self) -> Endpoint:
