@@ -179,10 +179,12 @@ def _described(failure: Exception) -> bytes:
 
 
 def _log(what: str, failure: Exception) -> None:
-    """Log the name of the class and the line that raised it; never the message."""
-    frames = traceback.extract_tb(failure.__traceback__)
-    place = f" in {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-    print(f"{what}: {type(failure).__name__}{place}", file=sys.stderr, flush=True)
+    """Log the name of the class and every line that led to it, the innermost first; never the
+    message. The lines of Python's own import system, which stand between an `import` and the module
+    that it runs, are left out."""
+    frames = reversed(traceback.extract_tb(failure.__traceback__))
+    places = [f"{f.filename}:{f.lineno}" for f in frames if not f.filename.startswith("<frozen ")]
+    print(f"{what}: {type(failure).__name__} in {', '.join(places)}", file=sys.stderr, flush=True)
 
 
 def _chunk(data: bytes) -> bytes:

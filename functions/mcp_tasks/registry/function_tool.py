@@ -34,10 +34,15 @@ class FunctionTool(Tool):
         """Run the function on checked arguments and return its CallToolResult.
 
         Raises ValueError when the result does not have the declared type, and whatever the function
-        raises.
+        raises. A function that ends its process (`sys.exit`, which `argparse` calls) has crashed:
+        Lambda would log the exit's message, fail the request with a 502, and run a task again.
         """
         arguments = {self.arguments_parameter: values} if self.arguments_parameter else values
-        returned = call(self.function, arguments, self.context_parameter, task)
+        try:
+            returned = call(self.function, arguments, self.context_parameter, task)
+        except SystemExit as ended:
+            crash = RuntimeError("The tool called sys.exit")
+            raise crash.with_traceback(ended.__traceback__) from ended
         return results.function_result(returned, self.result)
 
 

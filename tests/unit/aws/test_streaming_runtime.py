@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import socket
 import subprocess
 import threading
@@ -253,6 +254,9 @@ def test_a_function_that_cannot_be_loaded_says_so_and_ends(
     api: RuntimeApi, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def load() -> StreamingHandler:
+        return authors_module()
+
+    def authors_module() -> StreamingHandler:
         raise ImportError(SECRET)
 
     with pytest.raises(SystemExit) as ended:
@@ -261,7 +265,10 @@ def test_a_function_that_cannot_be_loaded_says_so_and_ends(
     assert api.init_error
     assert api.init_error.error_type == "ImportError"
     assert api.init_error.body == {"errorType": "ImportError", "errorMessage": "ImportError"}
-    assert SECRET not in capsys.readouterr().err
+    log = capsys.readouterr().err
+    assert SECRET not in log
+    raised, called, *_ = re.findall(r"test_streaming_runtime\.py:(\d+)", log)
+    assert int(raised) - int(called) == 3, "the line that raised, and the line that led there"
 
 
 def test_an_answer_that_nobody_takes_does_not_end_the_loop(api: RuntimeApi, run: Run) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import sys
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Annotated, Any
@@ -10,6 +13,7 @@ import pytest
 from pydantic import Field
 
 from mcp_tasks import TaskContext, ToolResult, tool
+from mcp_tasks.crash_report import crash_report
 from mcp_tasks.registry.decorated_function import DECLARATION
 from mcp_tasks.registry.function_tool import FunctionTool
 from mcp_tasks.registry.schema import InvalidArguments
@@ -161,3 +165,23 @@ def test_a_parameter_may_have_any_name(name: str) -> None:
     declaration = declared(namespace["function"])
     values = declaration.check_arguments({name: 5})
     assert declaration.run(values, TaskContext())["structuredContent"] == 5
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_function_that_ends_its_process_has_crashed(asynchronous: bool) -> None:
+    def leave() -> None:
+        """Leave."""
+        sys.exit("a secret")
+
+    async def leave_later() -> None:
+        """Leave."""
+        await asyncio.sleep(0)
+        sys.exit("a secret")
+
+    leaving = declared(leave_later if asynchronous else leave)
+    with pytest.raises(RuntimeError, match=r"sys\.exit") as crash:
+        leaving.run({}, TaskContext())
+    report = crash_report(crash.value)
+    assert report["raised_in"].endswith("leave_later" if asynchronous else "leave")
+    assert report["cause"]["exception"] == "SystemExit"
+    assert "a secret" not in json.dumps(report)
