@@ -33,6 +33,7 @@ from . import (
     replaced_resources,
     reserved_concurrency,
     shared_concurrency,
+    stack_names,
     wrapped_state_machines,
 )
 from .check import Check
@@ -40,6 +41,7 @@ from .deployment import Deployment, account
 
 CHECKS: Final = (
     failed_creation.CHECK,
+    stack_names.CHECK,
     kept_choices.CHECK,
     replaced_resources.CHECK,
     interrupted_executions.CHECK,
