@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from aws_lambda_powertools import Logger
+
 from ..tasks.state import Status
 from .end_task import TaskEnds, is_function
 from .execution_names import UNDO, execution_name, task_of_execution
@@ -24,6 +26,13 @@ from .undo_execution import finish_undo, must_be_undone
 MAX_EVENT_AGE_MS: Final = 60_000
 """How long a failure stands as its event tells it. An older event was repeated or replayed, and
 whoever operates the server may have let the execution run again meanwhile (redrive)."""
+
+ENDED: Final = "execution ended"
+"""What is logged then."""
+END_FROM: Final = "end_from"
+"""Is in that line where the event did not have the end."""
+
+logger = Logger()
 
 
 def finish(detail: Mapping[str, Any], ends: TaskEnds, now: int) -> Status | None:
@@ -41,7 +50,10 @@ def finish(detail: Mapping[str, Any], ends: TaskEnds, now: int) -> Status | None
     ended = task.status.terminal or task.expired(now)
     if ended and not must_be_undone(task) and task.parent is None:
         return None
-    end = _end_in_event(detail, now) or ends.executions.describe(task.state_machine_arn, name)
+    end = _end_in_event(detail, now)
+    if end is None:
+        logger.append_keys(**{END_FROM: "DescribeExecution"})
+        end = ends.executions.describe(task.state_machine_arn, name)
     if end is None or end.running or not end.is_of(task.created_at):
         return None
     if which == UNDO:

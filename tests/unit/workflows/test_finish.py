@@ -200,13 +200,17 @@ def test_the_output_is_taken_from_the_event(rows: TaskTable, run: Run) -> None:
     ],
 )
 def test_an_output_that_the_event_leaves_out_is_read(
-    rows: TaskTable, run: Run, about: dict[str, Any]
+    rows: TaskTable, run: Run, about: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that is large, or encrypted with a key of the account's own."""
+    """One that is large, or encrypted with a key of the account's own. The log says so: these calls
+    have a quota that is small."""
+    log = Mock()
+    monkeypatch.setattr("mcp_tasks.workflows.finish.logger", log)
     rows.create(task_of("count"))
     executions = Ended(succeeded(RESULT))
     run(executions, **about)
     assert executions.described == [execution_arn(f"{PREFIX}count", ID)]
+    log.append_keys.assert_called_once_with(end_from="DescribeExecution")
     assert rows.get(ID, NOW).result == RESULT
 
 
