@@ -124,9 +124,9 @@ deploy: preflight ## Deploy to the account of your credentials: auth=oauth|iam|n
 	@$(if $(remove),$(IN_ENV) python -m operations.drain --tools '$(remove)' $(STACK))
 	@$(IN_ENV) cdk deploy --app cdk.out --require-approval $(or $(approval),broadening)
 
-verify: python ## Try the deployed server and compare its account with the template; prints a report [stack=] [url=] [profile=local] [slow=yes]
+verify: python ## Try the deployed server and compare its account with the template; prints a report [stack=] [url=] [profile=local] [slow=yes] [ring=yes]
 	@$(LOCAL) prepare
-	@$(IN_ENV) python -m operations.verify $(STACK) $(if $(profile),--profile $(profile)) $(call arguments,url auth task question answer large slow)
+	@$(IN_ENV) python -m operations.verify $(STACK) $(if $(profile),--profile $(profile)) $(call arguments,url auth task question answer large fails slow ring)
 
 tasks: python ## The tasks that have not ended, or one: [TASK=id] [tool=NAME] [stack=] [profile=local]
 	@$(LOCAL) prepare

@@ -2,7 +2,7 @@
 
     python -m operations.verify [--stack NAME | --url URL] [--profile aws|local]
         [--auth none|iam|oauth] [--task CALL] [--question CALL --answer JSON] [--large CALL]
-        [--slow yes]
+        [--slow yes] [--ring yes] [--fails CALL]
 
 An access token comes from the environment variable MCP_TOKEN, so that it stands in no list of
 processes. A CALL is a tool's name and its arguments: 'simulate_savings {"monthly": 200}'. The exit
@@ -34,10 +34,14 @@ from ..deployed_stack import (
 )
 from . import (
     account_checks,
+    alarm_checks,
     data_checks,
+    encryption_checks,
     endpoint_checks,
+    log_checks,
     monitoring_checks,
     permission_checks,
+    quota_checks,
     report,
     task_checks,
 )
@@ -51,7 +55,11 @@ CHECKS: tuple[Check, ...] = (
     *task_checks.CHECKS,
     *account_checks.CHECKS,
     *data_checks.CHECKS,
+    *encryption_checks.CHECKS,
     *monitoring_checks.CHECKS,
+    *alarm_checks.CHECKS,
+    *log_checks.CHECKS,
+    *quota_checks.CHECKS,
     *permission_checks.CHECKS,
 )
 TOKEN = "MCP_TOKEN"  # noqa: S105  a variable's name
@@ -111,12 +119,13 @@ def _calls(options: argparse.Namespace) -> ToolCalls:
         question=ToolCall.parse(options.question) if options.question else samples.question,
         answer=json.loads(options.answer) if options.answer else samples.answer,
         large=ToolCall.parse(options.large) if options.large else None,
+        fails=ToolCall.parse(options.fails) if options.fails else None,
     )
 
 
 def _deployed(options: argparse.Namespace) -> Deployed:
     clients, local = clients_of(options.profile), options.profile == "local"
-    calls, slow = _calls(options), options.slow == "yes"
+    calls, slow, ring = _calls(options), options.slow == "yes", options.ring == "yes"
     if options.url:
         credentials = _credentials(options.auth or "none", clients)
         return Deployed(Endpoint(options.url, credentials), local, None, calls, slow=slow)
@@ -125,7 +134,7 @@ def _deployed(options: argparse.Namespace) -> Deployed:
     if local and (running := find("up")):
         url = emulated_endpoint(running, stack.outputs["ApiId"])
     credentials = _credentials(options.auth or stack.variables["AUTH"], clients)
-    return Deployed(Endpoint(url, credentials), local, stack, calls, slow=slow)
+    return Deployed(Endpoint(url, credentials), local, stack, calls, slow=slow, ring=ring)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -134,11 +143,14 @@ def parser() -> argparse.ArgumentParser:
     words.add_argument("--url", help="an endpoint, whose account cannot be read")
     add_stack_options(words)
     words.add_argument("--auth", choices=["none", "iam", "oauth"])
-    for call in ("task", "question", "large"):
+    for call in ("task", "question", "large", "fails"):
         words.add_argument(f"--{call}", help="a tool, and its arguments as a JSON object")
     words.add_argument("--answer", help="the answer to the question, as a JSON object")
     words.add_argument(
         "--slow", choices=["yes", "no"], default="no", help="run the checks that take minutes, too"
+    )
+    words.add_argument(
+        "--ring", choices=["yes", "no"], default="no", help="let an alarm ring and notify its topic"
     )
     return words
 

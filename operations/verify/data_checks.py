@@ -18,7 +18,7 @@ from .check import Check, NotTried, expect
 from .deployed import Deployed
 
 
-def _choices(stack: DeployedStack) -> Mapping[str, str]:
+def choices_of(stack: DeployedStack) -> Mapping[str, str]:
     """What the deployed template was given. Raises NotTried for one of an earlier version."""
     choices: dict[str, str] | None = stack.template.get("Metadata", {}).get(CHOICES)
     if choices is None:
@@ -29,7 +29,7 @@ def _choices(stack: DeployedStack) -> Mapping[str, str]:
 def see_protection(deployed: Deployed) -> str:
     """With `data=retain`: stack, tables and log groups cannot be deleted by accident."""
     stack = deployed.account()
-    if _choices(stack)["data"] != "retain":
+    if choices_of(stack)["data"] != "retain":
         return "data=destroy: nothing is protected"
     dynamodb = stack.client("dynamodb")
     expect(stack.description.get("EnableTerminationProtection"), "the stack may be deleted")
@@ -47,7 +47,7 @@ def see_protection(deployed: Deployed) -> str:
 def see_keys(deployed: Deployed) -> str:
     """The stack's key and the earlier ones are enabled, and none is about to be deleted."""
     stack = deployed.account()
-    choices = _choices(stack)
+    choices = choices_of(stack)
     keys = choices["earlier_keys"].split()
     if choices["encryption"] == OWN_KEY:
         keys += stack.physical_ids("AWS::KMS::Key")

@@ -45,6 +45,8 @@ class ToolCalls:
     """To the question."""
     large: ToolCall | None = None
     """Of a task whose result has more than 256 KiB; the samples have none."""
+    fails: ToolCall | None = None
+    """Of a task that fails."""
 
 
 @dataclass
@@ -59,6 +61,8 @@ class Deployed:
     """What `tools/list` gave, by name."""
     slow: bool = False
     """Whether the checks run that take minutes."""
+    ring: bool = False
+    """Whether an alarm may ring."""
 
     @property
     def stranger(self) -> Endpoint:

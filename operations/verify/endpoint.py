@@ -128,6 +128,7 @@ class Endpoint:
         method: str,
         params: Mapping[str, Any] | None = None,
         capabilities: Mapping[str, Any] = CAPABILITIES,
+        more: Mapping[str, str] | None = None,
     ) -> Response:
         """Send a request of revision 2026-07-28, with the headers that repeat its body."""
         meta = {
@@ -135,7 +136,7 @@ class Endpoint:
             "io.modelcontextprotocol/clientCapabilities": capabilities,
         }
         params = {**(params or {}), "_meta": meta}
-        headers = {"MCP-Protocol-Version": REVISION, "Mcp-Method": method}
+        headers = {"MCP-Protocol-Version": REVISION, "Mcp-Method": method, **(more or {})}
         name = params.get("name") or params.get("taskId") or params.get("uri")
         if isinstance(name, str):
             headers["Mcp-Name"] = name

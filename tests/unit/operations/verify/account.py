@@ -10,9 +10,12 @@ from botocore.exceptions import ClientError
 from operations.deployed_stack import DeployedStack
 from operations.verify.deployed import Deployed
 from operations.verify.endpoint import Endpoint
+from tests.unit.operations.verify.service_models import check_answer, check_call
 
 ROLES = ("Ask", "Subtasks", "Authorizer", "Api", "Finish", "Publish", "Deliver", "Sweep", "Tools")
 RULE = "arn:aws:apigateway:eu-west-1::/domainnames/mcp.example.com/routingrules/r1"
+MAPPING = "14e0db71-5d35-4eb5-b481-8945cf9d10c2"
+MACHINE = "arn:aws:states:eu-west-1:111122223333:stateMachine:notes-fill"
 RESOURCES = [
     *(("AWS::IAM::Role", f"{role}Role1A") for role in ROLES),
     ("AWS::CloudWatch::Alarm", "FinishAlarm"),
@@ -21,8 +24,6 @@ RESOURCES = [
     ("AWS::Scheduler::ScheduleGroup", "SweepScheduleGroup"),
     ("AWS::Lambda::Function", "SweepFunction1A"),
     ("AWS::Lambda::Function", "ApiFunction1A"),
-    ("AWS::Lambda::EventSourceMapping", "Stream"),
-    ("AWS::StepFunctions::StateMachine", "ToolsMachine"),
     ("AWS::DynamoDB::Table", "TasksTable"),
     ("AWS::Logs::LogGroup", "ApiLogs"),
     ("AWS::CloudWatch::Dashboard", "MonitoringDashboard"),
@@ -32,10 +33,16 @@ RESOURCES = [
 class Account:
     """Answers by service and operation; `wrong` replaces some."""
 
-    def __init__(self, **wrong: Any) -> None:
+    def __init__(self, *also: tuple[str, str, str], **wrong: Any) -> None:
+        """With more resources: type, logical id and physical id."""
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.resources = [(kind, name, f"physical-{name}") for kind, name in RESOURCES]
-        self.resources.append(("AWS::ApiGatewayV2::RoutingRule", "RoutingRule", RULE))
+        self.resources += [
+            ("AWS::ApiGatewayV2::RoutingRule", "RoutingRule", RULE),
+            ("AWS::Lambda::EventSourceMapping", "Stream", MAPPING),
+            ("AWS::StepFunctions::StateMachine", "ToolsMachine", MACHINE),
+            *also,
+        ]
         self.answers: dict[str, Any] = _good() | wrong
 
     def deployed(self) -> Deployed:
@@ -47,13 +54,16 @@ class Account:
         """A client whose operations answer."""
         return _Client(self, service)
 
-    def answer(self, operation: str, arguments: dict[str, Any]) -> Any:
-        """The answer to an operation."""
+    def answer(self, service: str, operation: str, arguments: dict[str, Any]) -> Any:
+        """The answer to an operation, if AWS would take the call and could answer so."""
+        check_call(service, operation, arguments)
         self.asked.append((operation, arguments))
         found = self.answers[operation]
+        found = found(arguments) if callable(found) else found
         if isinstance(found, str):
             raise ClientError({"Error": {"Code": found, "Message": found}}, operation)
-        return found(arguments) if callable(found) else found
+        check_answer(service, operation, found)
+        return found
 
 
 class _Client:
@@ -62,16 +72,20 @@ class _Client:
         self.meta = SimpleNamespace(region_name="eu-west-1")
 
     def get_paginator(self, operation: str) -> Any:
-        """Of ListStackResources: one page."""
-        assert operation == "list_stack_resources"
-        summaries = [
-            {"ResourceType": kind, "LogicalResourceId": name, "PhysicalResourceId": physical}
-            for kind, name, physical in self._account.resources
-        ]
-        return SimpleNamespace(paginate=lambda **_: [{"StackResourceSummaries": summaries}])
+        """One page."""
+        if operation == "list_stack_resources":
+            summaries = [
+                {"ResourceType": kind, "LogicalResourceId": name, "PhysicalResourceId": physical}
+                for kind, name, physical in self._account.resources
+            ]
+            return SimpleNamespace(paginate=lambda **_: [{"StackResourceSummaries": summaries}])
+        return SimpleNamespace(paginate=lambda **arguments: [self._answer(operation, arguments)])
+
+    def _answer(self, operation: str, arguments: dict[str, Any]) -> Any:
+        return self._account.answer(self._service, operation, arguments)
 
     def __getattr__(self, operation: str) -> Any:
-        return lambda **arguments: self._account.answer(operation, arguments)
+        return lambda **arguments: self._answer(operation, arguments)
 
 
 def _good() -> dict[str, Any]:
