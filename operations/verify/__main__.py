@@ -38,11 +38,13 @@ from . import (
     data_checks,
     encryption_checks,
     endpoint_checks,
+    execution_checks,
     log_checks,
     monitoring_checks,
     permission_checks,
     quota_checks,
     report,
+    state_machine_checks,
     task_checks,
 )
 from .check import Check, outcome_of
@@ -59,6 +61,8 @@ CHECKS: tuple[Check, ...] = (
     *monitoring_checks.CHECKS,
     *alarm_checks.CHECKS,
     *log_checks.CHECKS,
+    *execution_checks.CHECKS,
+    *state_machine_checks.CHECKS,
     *quota_checks.CHECKS,
     *permission_checks.CHECKS,
 )
