@@ -118,13 +118,17 @@ class Reconciler:
         return self._tell_of_subtasks(task, now) or self._reconcile_asks(task, now)
 
     def _tell_of_subtasks(self, task: Task, now: int) -> Reconciled | None:
-        """Tell a task of its subtasks' ends that it should know of.
+        """Tell a task of its subtasks' ends that it should know of, and stop their executions.
 
-        A function of an earlier version ends a subtask as any task, and tells nobody.
+        A function of an earlier version ends a subtask as any task, and tells nobody. One that
+        cancelled a subtask may have died before it stopped the execution; a subtask whose parent
+        was told is reconciled no more.
         """
         done = None
         for subtask in self.ends.task_table.subtasks.read(task.subtask_ids):
             if subtask.status.terminal and subtask.parent and subtask.parent.tokens:
+                if subtask.status is not Status.COMPLETED:
+                    self._stop(subtask)
                 self.ends.follow_up(subtask, now)
                 done = Reconciled.PARENT_TOLD
         return done
@@ -173,10 +177,22 @@ class Reconciler:
             return Reconciled.RUNNING
         # The row first, as for a cancel: it stays in the index until its execution is stopped.
         with suppress(TaskEnded, UnknownTask):
-            ended = self.ends.tree.expire(task, Failed(EXPIRED).error, now)
-            audit("end", task.task_id, task.principal, status=ended.status.value)
-        self._stop(task)
+            task = self.ends.tree.expire(task, Failed(EXPIRED).error, now)
+            audit("end", task.task_id, task.principal, status=task.status.value)
+        if not self._undo_after_execution(task, now):
+            self._stop(task)
         return Reconciled.EXPIRED
+
+    def _undo_after_execution(self, task: Task, now: int) -> bool:
+        """Begin to undo what a task did whose execution ended before the task: that event has come,
+        and led to nothing. An execution that is stopped now has an event of its own."""
+        if not must_be_undone(task) or not self._tool_known(task):
+            return False
+        execution = self._describe(task, execution_name(task))
+        if execution is None or execution.running:
+            return False
+        start_undo(task, self.ends.task_table, self.ends.executions, now)
+        return True
 
     def _cancel(self, task: Task, now: int) -> Reconciled:
         """Go on with a cancel whose function has died, or had too many subtasks to end."""

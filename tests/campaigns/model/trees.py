@@ -315,17 +315,19 @@ class Trees(Durable):
 
     def _check_told(self, token: str, child_id: str) -> None:
         """A state that waited for a subtask goes on: its journal has how the subtask has ended, or
-        there is to be none."""
+        there is to be none, or the time of them all is over by somebody's clock: nobody starts
+        anything then, and the worker that goes on finds that its task has ended."""
         child = self._task(child_id)
         parent_id = self.task_of(self._execution(token))
         parent = self._task(parent_id)
         if parent is None or parent.status.terminal or parent.cancel_requested:
             return
+        if parent.expired(self.ms + 60_000):
+            return
         if child is None:
             failed = [k.record for k in self.journals[f"{parent.tool}#{parent_id}"].values()]
             refused = any(r.operation.kind is Kind.CALL and r.failure for r in failed)
-            over = parent.expired(self.ms + 60_000)
-            self.require(refused or over, f"{parent_id} goes on without a subtask")
+            self.require(refused, f"{parent_id} goes on without a subtask")
             return
         told = self._outcome_of(child) is not None
         self.require(told, f"{parent_id} goes on, and was not told of {child_id}")

@@ -765,6 +765,19 @@ def test_a_subtask_whose_cancel_got_no_answer_is_stopped(running: Family) -> Non
     assert running.world.states.executions[running.arn()].status == "ABORTED"
 
 
+def test_a_parent_that_is_told_first_does_not_leave_an_execution_behind(running: Family) -> None:
+    """Whoever cancelled the subtask died before it stopped the execution. Of a subtask whose parent
+    knows of its end, the sweeper thinks no more."""
+    task = running.row()
+    running.world.rows.cancel(task.task_id, NOW, task.principal, task.relatives)
+    assert running.world.reconcile(NOW + 200_000) is Reconciled.PARENT_TOLD
+    failure = running.outcomes()[0].failure
+    assert failure is not None
+    assert failure.name == "cancelled"
+    assert running.row().reconcile_at is None
+    assert running.world.states.executions[running.arn()].status == "ABORTED"
+
+
 def test_a_completed_subtask_has_nothing_to_stop(running: Family) -> None:
     """Its parent is told, whatever a stop of an execution that has ended would come to."""
     running.end()

@@ -123,6 +123,18 @@ def test_an_expired_task_is_undone(world: World) -> None:
     assert not world.row.undo
 
 
+def test_a_task_that_expires_after_its_execution_is_undone_at_once(world: World) -> None:
+    """The worker found the task's time over and ended the execution, whose event led to nothing."""
+    expired = world.row.expires_at + 200_000
+    world.states.end(ARN, status="FAILED")
+    assert world.reconcile(expired) is Reconciled.EXPIRED
+    assert json.loads(world.states.executions[UNDO].input) == {**GIVEN, "undo": True}
+    assert world.reconcile(expired + 400_000) is Reconciled.RUNNING
+    world.states.end(UNDO, {"not_undone": []})
+    told(world, undo_name(ID))
+    assert not world.row.undo
+
+
 def test_a_failure_that_finish_does_not_live_to_undo_stays_in_the_schedule(world: World) -> None:
     world.states.end(ARN, status="FAILED")
     world.calls.instead["start_execution"] = lambda **_: 1 / 0
