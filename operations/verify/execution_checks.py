@@ -151,9 +151,19 @@ def _line_of_finish(stack: DeployedStack, task_id: str, since: int) -> dict[str,
     for _ in attempts(LOG_SECONDS, PAUSE):
         for page in pages.paginate(logGroupName=group, filterPattern=pattern, startTime=since):
             for event in page["events"]:
-                line: dict[str, Any] = json.loads(event["message"])
-                return line
+                line = _json(event["message"])
+                if (line.get("task_id"), line.get("message")) == (task_id, ENDED):
+                    return line
     raise Problem(f"the log of `finish` has no line of {task_id} after {LOG_SECONDS:.0f} s")
+
+
+def _json(text: str) -> dict[str, Any]:
+    """A line that a function has logged; empty for one of Lambda's own."""
+    try:
+        line = json.loads(text)
+    except ValueError:
+        return {}
+    return line if isinstance(line, dict) else {}
 
 
 CHECKS: Final = (

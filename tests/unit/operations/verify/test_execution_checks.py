@@ -132,13 +132,17 @@ def test_without_tracing_there_is_no_trace() -> None:
     assert (outcome.verdict, "tracing=off" in outcome.seen) == ("not tried", True)
 
 
+OTHER = {"message": "execution ended", "task_id": "c1-other", "task": "completed"}
+
+
 def failed(message: str) -> Server:
     return Server({"status": "failed", "error": {"code": -32603, "message": message}})
 
 
 def ended(*lines: dict[str, Any], key: str = "AWS_OWNED_KEY", status: str = "FAILED") -> Account:
     """An account whose execution failed, and whose `finish` has logged so."""
-    events = [{"message": json.dumps(line)} for line in lines]
+    others = ["START RequestId: 1", "[]", json.dumps(OTHER)]
+    events = [{"message": text} for text in (*others, *map(json.dumps, lines))]
     machine = {"name": "notes-fill", "encryptionConfiguration": {"type": key}}
     return Account(
         ("AWS::Logs::LogGroup", "FinishLogs1A", "notes-FinishLogs1A"),
