@@ -8,7 +8,8 @@ One trace leads from a call to its result:
   the parameter `traceHeader`), and hands it to the functions that it calls.
 - A table's stream hands on no trace. So a task's row keeps the one of the call that made the task,
   and `publish` puts it into each event of the task, as `TraceHeader` (EventBridge user guide,
-  "Amazon EventBridge integration with AWS X-Ray"). The rule's queue hands it to `deliver`.
+  "Amazon EventBridge integration with AWS X-Ray"). The rule's queue carries it to
+  `deliver`, whose trace X-Ray links to it ("Tracing event-driven applications").
 """
 
 from __future__ import annotations

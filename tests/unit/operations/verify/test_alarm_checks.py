@@ -31,9 +31,21 @@ def budget(amount: str = "200.0", filters: Any = FILTERS) -> dict[str, Any]:
     return {"Budget": found | {"TimeUnit": "MONTHLY", "BudgetType": "COST"}}
 
 
-def tags(*active: str) -> dict[str, Any]:
-    listed = [{"TagKey": tag, "Type": "UserDefined", "Status": "Active"} for tag in active]
-    return {"CostAllocationTags": listed}
+def tags(*active: str) -> Any:
+    """An account whose tags are active or not; both are listed where nobody asks for the active."""
+
+    def listed(asked: dict[str, Any]) -> dict[str, Any]:
+        statuses = [asked["Status"]] if "Status" in asked else ["Active", "Inactive"]
+        found = {tag: "Active" if tag in active else "Inactive" for tag in asked["TagKeys"]}
+        kept = {tag: status for tag, status in found.items() if status in statuses}
+        return {
+            "CostAllocationTags": [
+                {"TagKey": tag, "Type": "UserDefined", "Status": status}
+                for tag, status in kept.items()
+            ]
+        }
+
+    return listed
 
 
 def template() -> dict[str, Any]:

@@ -55,7 +55,7 @@ class StepFunctions:
 
     def create_state_machine(self, asked: dict[str, Any]) -> Any:
         if self.machine and not self.deleted and self.wrong != "name is free":
-            return "StateMachineDeleting"
+            return "ConflictException" if self.wrong == "conflict" else "StateMachineDeleting"
         self.roles.add(asked["roleArn"])
         arn = MACHINE.replace("notes-fill", asked["name"])
         self.machine = {
@@ -69,6 +69,8 @@ class StepFunctions:
     def describe_state_machine(self, asked: dict[str, Any]) -> Any:
         if asked["stateMachineArn"] == MACHINE:
             return OWN
+        if self.wrong == "unknown" and self.execution["status"] == "ABORTED":
+            return "InternalFailure"
         return "StateMachineDoesNotExist" if self.deleted else dict(self.machine)
 
     def update_state_machine(self, asked: dict[str, Any]) -> Any:
@@ -126,6 +128,8 @@ def test_a_state_machine_lives_as_documented(waited: Waited) -> None:
         ("not deleting", "a deleted state machine is not DELETING"),
         ("execution ends", "the execution of a deleted state machine is ABORTED"),
         ("name is free", "CreateStateMachine of the same name answers that it created another one"),
+        ("conflict", "CreateStateMachine of the same name answers ConflictException"),
+        ("unknown", "describe_state_machine: InternalFailure"),
         ("it stays", "still exists 300 s after its execution ended"),
         ("describe_execution", "describe_execution: InternalFailure"),
         ("start_execution", "start_execution: InternalFailure"),
