@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aws_cdk import Duration
 from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from mcp_tasks import environment
@@ -11,6 +12,7 @@ from mcp_tasks import environment
 from .alarms import metrics_namespace
 from .auth_options import OAuth
 from .function_code import FunctionCode
+from .invoke_permissions import permissions_in
 from .rollout import Rollout
 
 
@@ -57,3 +59,8 @@ class Authorizer(Construct):
             identity_sources=[apigateway.IdentitySource.header("Authorization")],
             results_cache_ttl=Duration.seconds(0),
         )
+
+    @property
+    def permissions(self) -> list[lambda_.CfnPermission]:
+        """Of the APIs that have an authorizer, to call this one."""
+        return permissions_in(self._called)

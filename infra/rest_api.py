@@ -18,6 +18,7 @@ from .cors import gateway_response_headers
 from .encryption import Encryption
 from .endpoint_address import address_of
 from .gateway_responses import answer_in_json_rpc, challenge_callers
+from .invoke_permissions import permit_before_deployment, permit_method_before_deployment
 from .log_groups import log_group
 from .protected_resource_metadata import serve_metadata
 from .response_transfer import ResponseTransfer
@@ -60,10 +61,13 @@ class Gateway(Construct):
         self.url = address.url
         mcp = api.root.add_resource(ENDPOINT.strip("/"))
         authorizer = props.authorizer.for_api(self) if props.authorizer else None
-        for http_method in HTTP_METHODS:
-            _method(mcp, http_method, props, authorizer)
+        if props.authorizer:
+            permit_before_deployment(api, props.authorizer.permissions)
+        methods = [_method(mcp, name, props, authorizer) for name in HTTP_METHODS]
         if settings.allowed_origins:
-            _preflight_method(mcp, props)
+            methods.append(_preflight_method(mcp, props))
+        for method in methods:
+            permit_method_before_deployment(method, STAGE)
         cors_headers = gateway_response_headers(settings.allowed_origins)
         answer_in_json_rpc(api, cors_headers)
         answer_unknown_paths(api, mcp, HTTP_METHODS)
@@ -81,6 +85,14 @@ class Gateway(Construct):
         self.deployed_stage = api.deployment_stage.stage_name
         """The stage's name for a resource that must not exist before the stage does."""
 
+    def deploy_after(self, construct: Construct) -> None:
+        """Let the stage be updated when a construct is there. Raises ValueError for an API that
+        nothing is deployed of.
+        """
+        if self.rest_api.latest_deployment is None:
+            raise ValueError(f"{self.rest_api.node.path} has no deployment")
+        self.rest_api.latest_deployment.node.add_dependency(construct)
+
     def _rest_api(self, props: GatewayProps) -> apigateway.RestApi:
         settings = props.settings
         access_log = self._access_log(settings, props.encryption) if settings.access_log else {}
@@ -89,8 +101,9 @@ class Gateway(Construct):
             "RestApi",
             rest_api_name=props.name,
             endpoint_types=[apigateway.EndpointType.REGIONAL],
-            # With a domain, nothing but the domain leads here.
-            disable_execute_api_endpoint=settings.domain is not None or None,
+            # With a domain, nothing but the domain leads here. Without one, the host is opened
+            # again where there was one: a property that is left out changes nothing.
+            disable_execute_api_endpoint=settings.domain is not None,
             deploy_options=apigateway.StageOptions(
                 stage_name=STAGE,
                 tracing_enabled=settings.monitoring.tracing or None,
@@ -160,7 +173,7 @@ class Gateway(Construct):
         )
 
 
-def _preflight_method(resource: apigateway.Resource, props: GatewayProps) -> None:
+def _preflight_method(resource: apigateway.Resource, props: GatewayProps) -> apigateway.Method:
     """The method by which a browser asks whether a page may call, without credentials.
 
     The function answers, because it has the list of origins and its patterns. A gateway's own
@@ -169,6 +182,7 @@ def _preflight_method(resource: apigateway.Resource, props: GatewayProps) -> Non
     none = apigateway.AuthorizationType.NONE
     method = resource.add_method("OPTIONS", _integration(props), authorization_type=none)
     accept_no_authorization(method, "Browsers send preflights without credentials (Fetch standard)")
+    return method
 
 
 def _integration(props: GatewayProps) -> apigateway.LambdaIntegration:
@@ -183,7 +197,7 @@ def _method(
     http_method: str,
     props: GatewayProps,
     authorizer: apigateway.RequestAuthorizer | None,
-) -> None:
+) -> apigateway.Method:
     """A method that calls the function, for the callers that `auth` lets in."""
     kinds = apigateway.AuthorizationType
     auth = props.settings.auth
@@ -200,3 +214,4 @@ def _method(
         "AwsSolutions-COG4",
         "Who may call is the deployer's choice (-c auth=), and tokens may be any OIDC issuer's",
     )
+    return method

@@ -127,7 +127,12 @@ class McpTasksStack(Stack):
         if settings.domain:
             routing = Routing(self, "Routing", settings, gateway, subscriptions)
             if settings.own_domain:
-                routing.node.add_dependency(CustomDomain(self, "Domain", settings.own_domain))
+                domain = CustomDomain(self, "Domain", settings.own_domain)
+                routing.node.add_dependency(domain)
+                # An update of a stage closes API Gateway's own host (developer guide, "Disable the
+                # default endpoint for REST APIs"): not while the certificate is being validated.
+                for each in dict.fromkeys((gateway, subscriptions)):
+                    each.deploy_after(domain)
         warn_of_other_audiences(self, settings.oauth, gateway.url)
         CfnOutput(self, "Endpoint", value=gateway.url, description="The MCP endpoint")
         CfnOutput(self, "ApiId", value=gateway.rest_api_id)

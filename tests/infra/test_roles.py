@@ -346,7 +346,7 @@ def test_only_the_gateway_and_the_rule_may_call_a_function_from_outside(on_aws: 
                 "FunctionName": "<Api/Function.Arn>",
                 "Principal": "apigateway.amazonaws.com",
                 "SourceArn": "arn:<AWS::Partition>:execute-api:<AWS::Region>:<AWS::AccountId>:"
-                f"<Api/Gateway/RestApi>/<Api/Gateway/RestApi/DeploymentStage.v1>/{method}/mcp",
+                f"<Api/Gateway/RestApi>/v1/{method}/mcp",
             }
             for method in ("DELETE", "GET", "POST")
         ),

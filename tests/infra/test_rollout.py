@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -67,6 +68,32 @@ def test_api_gateway_calls_the_aliases(rollout: Assembly) -> None:
         if permission["Principal"] == "apigateway.amazonaws.com"
     }
     assert permitted == {"<Api/Function/Alias>", "<Authorizer/Function/Alias>"}
+
+
+@pytest.mark.parametrize("job", ["rollout", "snapstart", "streaming", "domain", "open"])
+def test_api_gateway_may_call_before_its_stage_does(
+    assemblies: dict[str, Assembly], job: str
+) -> None:
+    """A permission that refers to the stage comes after it. When a deployment replaces permissions,
+    because another function or alias is called, all requests would get 500 until then.
+    """
+    assembly = assemblies[job]
+    resources = assembly.template["Resources"]
+    permissions = {
+        name
+        for name, each in resources.items()
+        if each["Type"] == "AWS::Lambda::Permission"
+        if each["Properties"]["Principal"] == "apigateway.amazonaws.com"
+    }
+    waits: set[str] = set()
+    for resource in resources.values():
+        if resource["Type"] == "AWS::ApiGateway::Deployment":
+            waits.update(resource["DependsOn"])
+    assert permissions
+    assert permissions <= waits
+    for name in permissions:
+        source = assembly.readable(resources[name]["Properties"]["SourceArn"])
+        assert re.search("RestApi>/(v1/(POST|GET|DELETE|OPTIONS)/mcp|authorizers/<.*>)$", source)
 
 
 def test_codedeploy_shifts_requests_to_the_new_version_of_api_alone(rollout: Assembly) -> None:
