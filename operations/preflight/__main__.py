@@ -22,6 +22,7 @@ from local.console import say
 from local.environment import ROOT
 
 from . import (
+    alias_routing,
     discovery,
     domain,
     failed_creation,
@@ -47,6 +48,7 @@ CHECKS: Final = (
     interrupted_executions.CHECK,
     removed_tools.CHECK,
     wrapped_state_machines.CHECK,
+    alias_routing.CHECK,
     reserved_concurrency.CHECK,
     shared_concurrency.CHECK,
     quotas.CHECK,

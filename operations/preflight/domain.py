@@ -1,9 +1,12 @@
-"""Does the domain of `domain=` take the stack's routing rules, where the stack does not create it?
+"""Does the domain of `domain=` take the stack's routing rules?
 
 A domain whose routing mode is API_MAPPING_ONLY, the default, refuses every rule, and one that has a
 rule of the same priority refuses that one (API Gateway developer guide, "Set the routing mode for
 your custom domain name" and "Routing rules to connect API stages to a custom domain name for REST
 APIs"). CloudFormation finds out when all else is deployed, and rolls back.
+
+A domain that this deployment creates has no rules yet (`new_domain.py`). One that the stack has
+created before has the right mode, but may have rules of other stacks.
 """
 
 from __future__ import annotations
@@ -24,9 +27,15 @@ RULES_PER_DOMAIN: Final = 50
 
 def find(deployment: Deployment) -> Finding:
     """Read the domain's routing mode, its TLS and the priorities that are taken."""
-    wanted = RoutingRules.of(deployment.template)
-    if not wanted.domain or wanted.created is not None:
+    wanted, deployed = map(RoutingRules.of, (deployment.template, deployment.deployed))
+    if wanted.created is None:
+        return _of_a_domain_that_exists(deployment, wanted) if wanted.domain else Finding("")
+    if deployed.created is None or deployed.domain != wanted.domain:
         return Finding("")
+    return _of_the_rules(deployment, wanted)
+
+
+def _of_a_domain_that_exists(deployment: Deployment, wanted: RoutingRules) -> Finding:
     try:
         found = deployment.client("apigateway").get_domain_name(domainName=wanted.domain)
     except ClientError as error:
@@ -35,20 +44,25 @@ def find(deployment: Deployment) -> Finding:
         return Finding(_missing(wanted.domain, deployment.region), refused=True)
     if found.get("routingMode", "") in WITHOUT_RULES:
         return Finding(_without_rules(wanted.domain, deployment.region), refused=True)
+    rules = _of_the_rules(deployment, wanted)
+    if rules.refused or found.get("securityPolicy") != "TLS_1_0":
+        return rules
+    return Finding(f"{rules.text}\n{_old_tls(wanted.domain, deployment.region)}")
+
+
+def _of_the_rules(deployment: Deployment, wanted: RoutingRules) -> Finding:
+    """Compare the stack's rules with those that the domain has of other stacks."""
     taken = _priorities(deployment.client("apigatewayv2"), wanted.domain)
     others = taken - _own(deployment, wanted.domain)
     if clash := sorted(others & wanted.priorities):
         return Finding(_taken(wanted.domain, clash[0], others), refused=True)
-    said = [f"the domain {wanted.domain} takes the stack's routing rules"]
-    if found.get("securityPolicy") == "TLS_1_0":
-        said.append(_old_tls(wanted.domain, deployment.region))
     total = len(others | wanted.priorities)
     if total > RULES_PER_DOMAIN:
-        said.append(
-            f"WARNING: the domain would have {total} routing rules. By default it takes "
-            f"{RULES_PER_DOMAIN}, which are eight cells; AWS Support raises the quota"
+        return Finding(
+            f"WARNING: the domain {wanted.domain} would have {total} routing rules. By default it "
+            f"takes {RULES_PER_DOMAIN}, which are eight cells; AWS Support raises the quota"
         )
-    return Finding("\n".join(said))
+    return Finding(f"the domain {wanted.domain} takes the stack's routing rules")
 
 
 def _missing(domain: str, region: str) -> str:

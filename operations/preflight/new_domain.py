@@ -1,4 +1,4 @@
-"""Can the stack create the domain of `hosted_zone=` and `certificate=`?
+"""Can the stack create the domain of `hosted_zone=` and `certificate=`, or give it others?
 
 A certificate that is validated in the wrong zone, or in a private one, is not refused: the
 deployment waits for it for hours. A domain, or a DNS record, that exists already fails it in the
@@ -22,21 +22,42 @@ LEADING: Final = ("A", "AAAA", "CNAME")
 
 
 def find(deployment: Deployment) -> Finding:
-    """Look whether the domain is free, and whether its zone and its certificate fit it."""
+    """Look whether the domain is free, and whether its zone and its certificate fit it. Of a domain
+    that the stack has created, only what differs from the deployed template.
+    """
     wanted, deployed = map(RoutingRules.of, (deployment.template, deployment.deployed))
-    if wanted.created is None or (deployed.created and deployed.domain == wanted.domain):
+    if wanted.created is None:
         return Finding("")
-    if _exists(deployment, wanted.domain):
+    has_it = deployed.created is not None and deployed.domain == wanted.domain
+    if not has_it and _exists(deployment, wanted.domain):
         return Finding(_existing(wanted.domain), refused=True)
-    arn = wanted.created["RegionalCertificateArn"]
-    reason = _of_certificate(deployment, arn, wanted.domain) if isinstance(arn, str) else ""
-    record = next(properties_of(deployment.template, RECORD), None)
-    if not reason and record:
-        reason = _of_zone(deployment, record["HostedZoneId"], wanted.domain)
+    arn, zone = _certificate(wanted), _zone(deployment.template)
+    if has_it:
+        arn = "" if arn == _certificate(deployed) else arn
+        zone = "" if zone == _zone(deployment.deployed) else zone
+    reason = _of_certificate(deployment, arn, wanted.domain) if arn else ""
+    if not reason and zone:
+        reason = _of_zone(deployment, zone, wanted.domain)
     if reason:
         return Finding(reason, refused=True)
-    by_hand = "" if record else "; then make the DNS record that the output DomainTarget names"
+    if has_it:
+        changed = [name for name, value in (("certificate", arn), ("hosted zone", zone)) if value]
+        others = f"the domain {wanted.domain} can have the other {' and '.join(changed)}"
+        return Finding(others if changed else "")
+    by_hand = "" if zone else "; then make the DNS record that the output DomainTarget names"
     return Finding(f"the stack creates the domain {wanted.domain}{by_hand}")
+
+
+def _certificate(rules: RoutingRules) -> str:
+    """The ARN of the certificate that is given; empty where the stack has one issued."""
+    arn = (rules.created or {}).get("RegionalCertificateArn")
+    return arn if isinstance(arn, str) else ""
+
+
+def _zone(template: Mapping[str, Any]) -> str:
+    """The hosted zone that gets the domain's record; empty where the DNS is elsewhere."""
+    record = next(properties_of(template, RECORD), None)
+    return str(record["HostedZoneId"]) if record else ""
 
 
 def _exists(deployment: Deployment, domain: str) -> bool:
