@@ -53,8 +53,9 @@ def answer_unknown_paths(
     """Answer in JSON what nothing else answers.
 
     A request that no more specific resource has a method for falls through to `{proxy+}` at the
-    root. The API Gateway developer guide does not say so in so many words; the emulator's authors
-    have measured it on AWS. If it were not so, such a request would get API Gateway's own 403.
+    root: the path has no methods, or none for this verb. The API Gateway developer guide does not
+    say so in so many words. It was measured on AWS in eu-central-1 (ministackorg/ministack, pull
+    request 1423) and, for verbs, in us-west-2 (floci-io/floci, pull request 3399).
     """
     not_allowed(methods).add_to(endpoint, ANY)
     NOT_FOUND.add_to(api.root, ANY)
