@@ -101,6 +101,8 @@ def test_codedeploy_shifts_requests_to_the_new_version_of_api_alone(rollout: Ass
     (group,) = rollout.resources("AWS::CodeDeploy::DeploymentGroup").values()
     config = "CodeDeployDefault.LambdaCanary10Percent5Minutes"
     assert group["DeploymentConfigName"] == config
+    # `operations/preflight/alias_routing.py` finds it by this reference.
+    assert group["ApplicationName"] == "<Api/Rollout/Group/Application>"
     policy = _resource(rollout, ALIAS, "Api/Function/Alias/Resource")["UpdatePolicy"]
     assert set(policy) == {"CodeDeployLambdaAliasUpdate"}
     assert "UpdatePolicy" not in _resource(rollout, ALIAS, "Authorizer/Function/Alias/Resource")
