@@ -35,13 +35,16 @@ from ..deployed_stack import (
 from . import (
     account_checks,
     alarm_checks,
+    browser_checks,
     data_checks,
+    domain_checks,
     encryption_checks,
     endpoint_checks,
     execution_checks,
     log_checks,
     monitoring_checks,
     permission_checks,
+    quiet_call_checks,
     quota_checks,
     report,
     state_machine_checks,
@@ -54,7 +57,10 @@ from .endpoint import Endpoint
 
 CHECKS: tuple[Check, ...] = (
     *endpoint_checks.CHECKS,
+    *browser_checks.CHECKS,
     *task_checks.CHECKS,
+    *quiet_call_checks.CHECKS,
+    *domain_checks.CHECKS,
     *account_checks.CHECKS,
     *data_checks.CHECKS,
     *encryption_checks.CHECKS,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from ..deployed_stack import DeployedStack
-from .check import Check, NotTried, expect
+from .check import Check, expect
 from .deployed import Deployed
 
 SWEEP_MINUTES: Final = 5
@@ -150,25 +150,6 @@ def log_group(stack: DeployedStack, name: str) -> dict[str, Any]:
     return next((group for group in found if group["logGroupName"] == name), {})
 
 
-def see_routing_rules(deployed: Deployed) -> str:
-    """The domain takes rules, and the stack's rules are among them."""
-    stack = deployed.account()
-    own = stack.physical_ids("AWS::ApiGatewayV2::RoutingRule")
-    if not own:
-        raise NotTried("the stack has no domain")
-    domain = own[0].split("/domainnames/")[1].split("/")[0]
-    gateway = stack.client("apigatewayv2")
-    found = gateway.get_domain_name(DomainName=domain)
-    mode = found.get("RoutingMode", "API_MAPPING_ONLY")
-    expect("ROUTING_RULE" in mode, f"{domain} is {mode}: it follows no rule")
-    tls = found["DomainNameConfigurations"][0]["SecurityPolicy"]
-    expect(tls != "TLS_1_0", f"{domain} takes {tls}")
-    rules = gateway.list_routing_rules(DomainName=domain)["RoutingRules"]
-    there = {rule["RoutingRuleArn"] for rule in rules}
-    expect(set(own) <= there, f"{len(set(own) - there)} rules of the stack are missing")
-    return f"{domain}: {mode}, {tls}, {len(own)} of {len(rules)} rules are this stack's"
-
-
 CHECKS: Final = (
     Check("Alarms", see_no_alarm, of_stack=True),
     Check("Alarms' metrics", see_metrics, only_aws=True, of_stack=True),
@@ -178,5 +159,4 @@ CHECKS: Final = (
     Check("Tables", see_tables, only_aws=True, of_stack=True),
     Check("Payloads bucket", see_the_bucket, only_aws=True, of_stack=True),
     Check("Log groups", see_log_groups, of_stack=True),
-    Check("Routing rules", see_routing_rules, only_aws=True, of_stack=True),
 )

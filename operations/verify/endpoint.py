@@ -6,7 +6,7 @@ import http.client
 import itertools
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -30,6 +30,13 @@ class Piece:
     at: float
 
 
+def messages_of(events: bytes) -> list[dict[str, Any]]:
+    """The JSON-RPC messages of an event stream, without one whose line has not ended."""
+    lines = events[: events.rfind(b"\n") + 1].decode().splitlines()
+    data = [line.removeprefix("data:").strip() for line in lines if line.startswith("data:")]
+    return [json.loads(text) for text in data if text]
+
+
 @dataclass(frozen=True, slots=True)
 class Response:
     """An HTTP response, whole."""
@@ -51,9 +58,7 @@ class Response:
         """The JSON-RPC messages of an event stream, or the only one of a JSON body."""
         if not self.headers.get("content-type", "").startswith("text/event-stream"):
             return [json.loads(self.body)] if self.body else []
-        lines = self.body.decode().splitlines()
-        data = [line.removeprefix("data:").strip() for line in lines if line.startswith("data:")]
-        return [json.loads(text) for text in data if text]
+        return messages_of(self.body)
 
     @property
     def last_event_id(self) -> str | None:
@@ -91,8 +96,11 @@ class Endpoint:
         body: bytes = b"",
         headers: Mapping[str, str] | None = None,
         url: str | None = None,
+        on_piece: Callable[[Piece], None] = lambda _: None,
     ) -> Response:
-        """Send one request on a connection of its own. Raises OSError."""
+        """Send one request on a connection of its own. `on_piece` gets each piece of the answer's
+        body when it comes. Raises OSError.
+        """
         url = url or self.url
         parts = urlsplit(url)
         kinds = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
@@ -106,6 +114,7 @@ class Endpoint:
             pieces = []
             while data := answer.read1(1 << 16):
                 pieces.append(Piece(data, time.monotonic() - begun))
+                on_piece(pieces[-1])
             received = {name.lower(): value for name, value in answer.getheaders()}
             return Response(answer.status, received, pieces, time.monotonic() - begun)
         except http.client.HTTPException as error:
@@ -114,33 +123,39 @@ class Endpoint:
             connection.close()
 
     def post(
-        self, message: Mapping[str, Any], headers: Mapping[str, str] | None = None
+        self,
+        message: Mapping[str, Any],
+        headers: Mapping[str, str] | None = None,
+        on_piece: Callable[[Piece], None] = lambda _: None,
     ) -> Response:
-        """Send one JSON-RPC message."""
+        """Send one JSON-RPC message. Raises OSError."""
         types = {
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
         }
-        return self.send("POST", json.dumps(message).encode(), {**types, **(headers or {})})
+        body = json.dumps(message).encode()
+        return self.send("POST", body, {**types, **(headers or {})}, on_piece=on_piece)
 
     def request(
         self,
         method: str,
         params: Mapping[str, Any] | None = None,
         capabilities: Mapping[str, Any] = CAPABILITIES,
-        more: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Response:
-        """Send a request of revision 2026-07-28, with the headers that repeat its body."""
+        """Send a request of revision 2026-07-28, with the headers that repeat its body, and with
+        further ones.
+        """
         meta = {
             "io.modelcontextprotocol/protocolVersion": REVISION,
             "io.modelcontextprotocol/clientCapabilities": capabilities,
         }
         params = {**(params or {}), "_meta": meta}
-        headers = {"MCP-Protocol-Version": REVISION, "Mcp-Method": method, **(more or {})}
+        mirrored = {"MCP-Protocol-Version": REVISION, "Mcp-Method": method}
         name = params.get("name") or params.get("taskId") or params.get("uri")
         if isinstance(name, str):
-            headers["Mcp-Name"] = name
-        return self.post(self.message(method, params), headers)
+            mirrored["Mcp-Name"] = name
+        return self.post(self.message(method, params), {**mirrored, **(headers or {})})
 
     def message(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """A JSON-RPC request."""

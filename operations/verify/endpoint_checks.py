@@ -15,6 +15,8 @@ from .endpoint import REVISION, TASKS, Endpoint, Response
 HANDSHAKE: Final = "2025-11-25"
 MAX_ACCEPTED_SECONDS: Final = 10.0
 """For the answer to a notification, the start of an instance included."""
+FOREIGN_ORIGIN: Final = "https://attacker.example"
+"""Of a page that nobody allows to call."""
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 
 
@@ -83,15 +85,20 @@ def refuse_strangers(deployed: Deployed) -> str:
     expect(answer.status == 401, f"without a token: HTTP {answer.status}, not 401")
     forged = Endpoint(deployed.endpoint.url, AccessToken("e30.e30.AA")).request("tools/list")
     expect(forged.status == 401, f"with a forged token: HTTP {forged.status}, not 401")
-    challenge = answer.headers.get("www-authenticate", "")
-    expect("resource_metadata=" in challenge, f"WWW-Authenticate names no metadata: {challenge!r}")
-    url = challenge.split('resource_metadata="')[1].split('"')[0]
+    url = metadata_url(answer)
     document = json.loads(deployed.stranger.send("GET", url=url).body)
     expect(
         document.get("resource") == deployed.endpoint.url,
         f"the metadata's resource is {document.get('resource')}, not the endpoint",
     )
     return f"401, and {url} names {', '.join(document['authorization_servers'])}"
+
+
+def metadata_url(answer: Response) -> str:
+    """Where the challenge of a 401 says that the issuer is named. Raises Problem."""
+    challenge = answer.headers.get("www-authenticate", "")
+    expect("resource_metadata=" in challenge, f"WWW-Authenticate names no metadata: {challenge!r}")
+    return challenge.split('resource_metadata="')[1].split('"')[0]
 
 
 def serve_metadata_at_the_root(deployed: Deployed) -> str:
@@ -108,21 +115,35 @@ def serve_metadata_at_the_root(deployed: Deployed) -> str:
 def refuse_pages(deployed: Deployed) -> str:
     """A page of another site may not call (streamable-http.mdx, "Security Warning")."""
     message = deployed.endpoint.message("ping", {})
-    answer = deployed.endpoint.post(message, {"Origin": "https://attacker.example"})
+    answer = deployed.endpoint.post(message, {"Origin": FOREIGN_ORIGIN})
     expect(answer.status == 403, f"an unknown Origin gets HTTP {answer.status}, not 403")
     return "403"
 
 
 def find_nothing_elsewhere(deployed: Deployed) -> str:
-    """A path that does not exist: 404, as clients that probe for documents expect."""
+    """A path that does not exist: 404 by every method, as clients that probe for documents expect.
+
+    Whether API Gateway leads such a request to the root's `{proxy+}` is what this finds out
+    (`infra/unknown_paths.py`).
+    """
     base = deployed.endpoint.url.rsplit("/", 1)[0]
-    answers: list[Response] = [
-        deployed.stranger.send("GET", url=f"{base}/{path}")
-        for path in ("no-such-path", ".well-known/openid-configuration")
-    ]
-    found = [answer.status for answer in answers]
-    expect(found == [404, 404], f"unknown paths get HTTP {found}, not 404")
-    return "404"
+    asked = [("GET", ".well-known/openid-configuration")]
+    asked += [(method, "no-such-path") for method in ("GET", "PUT", "DELETE")]
+    for method, path in asked:
+        answer = deployed.stranger.send(method, url=f"{base}/{path}")
+        expect(answer.status == 404, f"{method} of {path}: HTTP {answer.status}, not 404")
+    return "404 by GET, PUT and DELETE"
+
+
+def refuse_unknown_methods(deployed: Deployed) -> str:
+    """A method that the endpoint does not take: 405, which names those that it takes (RFC 9110,
+    section 15.5.6).
+    """
+    for method in ("PUT", "PATCH"):
+        answer = deployed.stranger.send(method)
+        expect(answer.status == 405, f"{method}: HTTP {answer.status}, not 405")
+        expect("POST" in answer.headers.get("allow", ""), f"{method}: Allow names no POST")
+    return "405"
 
 
 CHECKS: Final = (
@@ -133,4 +154,5 @@ CHECKS: Final = (
     Check("Find the issuer without a challenge", serve_metadata_at_the_root, only_aws=True),
     Check("Refuse pages of other sites", refuse_pages),
     Check("Answer unknown paths with 404", find_nothing_elsewhere, only_aws=True),
+    Check("Refuse unknown methods", refuse_unknown_methods),
 )

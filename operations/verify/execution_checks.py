@@ -44,7 +44,7 @@ def follow_the_trace(deployed: Deployed) -> str:
     trace = f"1-{int(time.time()):08x}-{secrets.token_hex(12)}"
     params = {"name": call.tool, "arguments": dict(call.arguments)}
     header = {"X-Amzn-Trace-Id": f"Root={trace};Sampled=1"}
-    task = deployed.endpoint.request("tools/call", params, more=header).result
+    task = deployed.endpoint.request("tools/call", params, headers=header).result
     deployed.endpoint.until(task, TASK_SECONDS, "completed")
     functions = set(stack.physical_ids("AWS::Lambda::Function"))
     seen, missing = set[tuple[str, str]](), list[str]()

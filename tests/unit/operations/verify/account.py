@@ -27,6 +27,8 @@ RESOURCES = [
     ("AWS::DynamoDB::Table", "TasksTable"),
     ("AWS::Logs::LogGroup", "ApiLogs"),
     ("AWS::CloudWatch::Dashboard", "MonitoringDashboard"),
+    ("AWS::ApiGateway::RestApi", "ApiRestApi1A"),
+    ("AWS::ApiGateway::Stage", "ApiRestApiDeploymentStagev11A"),
 ]
 
 
@@ -69,7 +71,9 @@ class Account:
 class _Client:
     def __init__(self, account: Account, service: str) -> None:
         self._account, self._service = account, service
-        self.meta = SimpleNamespace(region_name="eu-west-1")
+        self.meta = SimpleNamespace(
+            region_name="eu-west-1", endpoint_url=f"https://{service}.eu-west-1.amazonaws.com"
+        )
 
     def get_paginator(self, operation: str) -> Any:
         """One page."""
@@ -152,6 +156,12 @@ def _good() -> dict[str, Any]:
         "get_domain_name": {
             "RoutingMode": "ROUTING_RULE_ONLY",
             "DomainNameConfigurations": [{"SecurityPolicy": "TLS_1_2"}],
+        },
+        "get_rest_api": {"name": "notes", "disableExecuteApiEndpoint": True},
+        "get_function_configuration": {
+            "Environment": {
+                "Variables": {"ALLOWED_ORIGINS": "https://*.example.com https://a.example"}
+            }
         },
         "list_routing_rules": {"RoutingRules": [{"RoutingRuleArn": RULE}]},
         "get_caller_identity": {

@@ -89,27 +89,6 @@ def _group(**group: Any) -> dict[str, Any]:
             "log group of the stack is missi",
         ),
         (
-            "Routing rules",
-            {
-                "get_domain_name": {
-                    "RoutingMode": "API_MAPPING_ONLY",
-                    "DomainNameConfigurations": [{"SecurityPolicy": "TLS_1_2"}],
-                }
-            },
-            "mcp.example.com is API_MAPPING_ONLY: it follows no rule",
-        ),
-        (
-            "Routing rules",
-            {
-                "get_domain_name": {
-                    "RoutingMode": "ROUTING_RULE_ONLY",
-                    "DomainNameConfigurations": [{"SecurityPolicy": "TLS_1_0"}],
-                }
-            },
-            "mcp.example.com takes TLS_1_0",
-        ),
-        ("Routing rules", {"list_routing_rules": {"RoutingRules": []}}, "1 rules of the stack are"),
-        (
             "Alarms' expressions",
             {"get_metric_data": {"MetricDataResults": [{"Values": []}]}},
             "without a value in the last hour: physical-MathAlarm",

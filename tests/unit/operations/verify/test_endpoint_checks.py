@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -16,51 +11,10 @@ from operations.verify.check import Outcome, outcome_of
 from operations.verify.credentials import AccessToken, Credentials, NoCredentials
 from operations.verify.deployed import Deployed, ToolCall
 from operations.verify.endpoint import Endpoint
+from tests.unit.operations.verify.serving import Answers, serving
 
 CHECKS = {check.title: check for check in endpoint_checks.CHECKS}
-Answers = dict[str, tuple[int, dict[str, str], Any]]
-"""Status, headers and body, by "METHOD /path" or by the JSON-RPC method."""
 CHALLENGE = {"WWW-Authenticate": 'Bearer resource_metadata="{url}/metadata"'}
-
-
-@contextmanager
-def _serving(answers: Answers) -> Iterator[str]:
-    """A server that answers by "METHOD /path", or by the JSON-RPC method."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            length = int(self.headers.get("Content-Length", 0))
-            self._answer(json.loads(self.rfile.read(length))["method"])
-
-        def do_GET(self) -> None:
-            self._answer(f"GET {self.path}")
-
-        def do_DELETE(self) -> None:
-            self._answer("DELETE")
-
-        def _answer(self, name: str) -> None:
-            status, headers, body = answers[name]
-            data = json.dumps(body).replace("{url}", url).encode()
-            self.send_response(status)
-            for key, value in {"Content-Type": "application/json", **headers}.items():
-                self.send_header(key, value.replace("{url}", url))
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: Any) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"{url}/v1/mcp"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _check(
@@ -68,7 +22,7 @@ def _check(
     answers: Answers,
     credentials: Credentials | None = None,
 ) -> Outcome:
-    with _serving(answers) as url:
+    with serving(answers) as url:
         deployed = Deployed(Endpoint(url, credentials or NoCredentials()), False, None)
         return outcome_of(CHECKS[title], deployed)
 
@@ -91,7 +45,7 @@ def test_an_error_is_shown_as_the_server_words_it() -> None:
 
 
 def test_a_server_that_does_not_listen_is_found() -> None:
-    with _serving({}) as url:
+    with serving({}) as url:
         pass
     outcome = outcome_of(CHECKS["List the tools"], Deployed(Endpoint(url), False, None))
     assert outcome.verdict == "FAILED"
@@ -100,7 +54,7 @@ def test_a_server_that_does_not_listen_is_found() -> None:
 
 def test_all_pages_of_tools_are_read() -> None:
     pages: Answers = {"tools/list": (200, {}, _result(tools=[{"name": "a"}]))}
-    with _serving(pages) as url:
+    with serving(pages) as url:
         deployed = Deployed(Endpoint(url), False, None)
         assert outcome_of(CHECKS["List the tools"], deployed).seen == "1 tools"
         assert deployed.offered(ToolCall("a")) == ToolCall("a")
@@ -111,12 +65,20 @@ def test_all_pages_of_tools_are_read() -> None:
     [
         (
             "Answer unknown paths with 404",
-            {
-                "GET /v1/no-such-path": (403, {}, {}),
-                "GET /v1/.well-known/openid-configuration": (403, {}, {}),
-            },
-            "unknown paths get HTTP [403, 403], not 404",
+            {"GET": (403, {}, {})},
+            "GET of .well-known/openid-configuration: HTTP 403, not 404",
         ),
+        (
+            "Answer unknown paths with 404",
+            {"GET": (404, {}, {}), "PUT": (404, {}, {}), "DELETE": (403, {}, {})},
+            "DELETE of no-such-path: HTTP 403, not 404",
+        ),
+        (
+            "Refuse unknown methods",
+            {"PUT": (405, {"Allow": "POST"}, {}), "PATCH": (403, {}, {})},
+            "PATCH: HTTP 403, not 405",
+        ),
+        ("Refuse unknown methods", {"PUT": (405, {}, {})}, "PUT: Allow names no POST"),
         (
             "Refuse pages of other sites",
             {"ping": (200, {}, {})},

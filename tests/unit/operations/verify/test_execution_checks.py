@@ -36,7 +36,11 @@ class Server(Endpoint):
         self.ended, self.headers = ended, list[Mapping[str, str]]()
 
     def post(
-        self, message: Mapping[str, Any], headers: Mapping[str, str] | None = None
+        self,
+        message: Mapping[str, Any],
+        headers: Mapping[str, str] | None = None,
+        *_: Any,
+        **__: Any,
     ) -> Response:
         """Create the task, or tell its end."""
         self.headers.append(headers or {})
