@@ -23,6 +23,7 @@ class Budgets(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self._cell, self._topic = cell, topic
+        self.node.add_dependency(topic)  # its policy, too, which lets budgets publish
         self._budget("Month", "MONTHLY", dollars, ("FORECASTED", "ACTUAL"))
         self._budget("Day", "DAILY", dollars / SHARE_OF_A_DAY, ("ACTUAL",))
 

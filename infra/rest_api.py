@@ -106,7 +106,7 @@ class Gateway(Construct):
             disable_execute_api_endpoint=settings.domain is not None,
             deploy_options=apigateway.StageOptions(
                 stage_name=STAGE,
-                tracing_enabled=settings.monitoring.tracing or None,
+                tracing_enabled=settings.monitoring.tracing,
                 throttling_rate_limit=settings.throttle.rate,
                 throttling_burst_limit=settings.throttle.burst,
                 **access_log,

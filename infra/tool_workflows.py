@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from aws_cdk import ArnFormat, Aws, Duration, Stack
 from aws_cdk import aws_iam as iam
@@ -46,6 +46,8 @@ from .state_machine_definition import (
 from .subtasks import SubtasksFunction
 from .tables import Tables
 from .wrapped_state_machines import WrappedStateMachines
+
+NO_LOG: Final = sfn.LogOptions(level=sfn.LogLevel.OFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +186,14 @@ class ToolWorkflow(Construct):
             definition_body=sfn.DefinitionBody.from_string(definition.text),
             definition_substitutions={**arns, **partition},
             role=self.role,
+            # Each is written out where it is off: an update that leaves a configuration out keeps
+            # what the state machine has (API reference, "UpdateStateMachine"; aws/aws-cdk#30796,
+            # aws/aws-cdk#30814), and its role has lost the rights.
             encryption_configuration=sfn.CustomerManagedEncryptionConfiguration(key)
             if key
-            else None,
-            logs=props.execution_log.options if props.execution_log else None,
-            tracing_enabled=props.code.tracing or None,
+            else sfn.AwsOwnedEncryptionConfiguration(),
+            logs=props.execution_log.options if props.execution_log else NO_LOG,
+            tracing_enabled=props.code.tracing,
         )
         if partition or is_durable(tool):
             _ignore_schema_of_definition(state_machine)

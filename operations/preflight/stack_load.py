@@ -16,6 +16,8 @@ from mcp_tasks.limits import Limits
 
 from .deployment import properties_of
 
+CUSTOMER_KEY: Final = "CUSTOMER_MANAGED_KMS_KEY"
+"""The type of an `EncryptionConfiguration` of Step Functions."""
 REQUESTS_PER_TASK: Final = 11
 """A call and ten polls."""
 CHANGES_PER_TASK: Final = 12
@@ -61,7 +63,10 @@ class StackLoad:
             burst=sum(int(each.get("ThrottlingBurstLimit", 0)) for each in throttles),
             limits=Limits.from_json(limits),
             streams=any(each.get("ResponseTransferMode") == "STREAM" for each in integrations),
-            customer_key=any("EncryptionConfiguration" in each for each in machines),
+            customer_key=any(
+                each.get("EncryptionConfiguration", {}).get("Type") == CUSTOMER_KEY
+                for each in machines
+            ),
         )
 
     @property

@@ -342,6 +342,9 @@ def test_without_the_choice_there_is_no_key(on_aws: Assembly) -> None:
         assert table["SSESpecification"] == {"SSEEnabled": False}, path
     for path, queue in on_aws.resources("AWS::SQS::Queue").items():
         assert queue["SqsManagedSseEnabled"] is True, path
+    for path, machine in on_aws.resources("AWS::StepFunctions::StateMachine").items():
+        # An update that leaves it out would keep the key that the state machine has.
+        assert machine["EncryptionConfiguration"] == {"Type": "AWS_OWNED_KEY"}, path
 
 
 @pytest.mark.parametrize(

@@ -369,6 +369,11 @@ def test_a_budget_is_for_the_month_and_for_the_day(with_own_key: Assembly) -> No
         for each in budget["NotificationsWithSubscribers"]:
             (subscriber,) = each["Subscribers"]
             assert subscriber == {"Address": "<Monitoring/Topic>", "SubscriptionType": "SNS"}
+    resources = with_own_key.template["Resources"]
+    policies = {name for name, r in resources.items() if r["Type"] == "AWS::SNS::TopicPolicy"}
+    for resource in resources.values():
+        if resource["Type"] == "AWS::Budgets::Budget":
+            assert policies & set(resource["DependsOn"]), "its first message is let in"
     kinds = {
         unit: [n["Notification"]["NotificationType"] for n in b["NotificationsWithSubscribers"]]
         for unit, b in budgets.items()

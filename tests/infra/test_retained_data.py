@@ -47,6 +47,16 @@ def test_on_aws_tables_and_the_audit_log_are_protected_and_outlive_the_stack(
         assert _protected(assembly)
 
 
+def test_logs_of_errors_alone_go_with_their_option(traced: Assembly, open_server: Assembly) -> None:
+    """The log of executions has a fixed name: left behind, it would fail the deployment that makes
+    it again. The tracebacks' key goes with the option, and without it they are unreadable."""
+    gone = ("Delete", "Delete", False)
+    assert _policies(traced, LOGS)["Executions/Logs"] == gone
+    assert _policies(open_server, LOGS)["Tracebacks/Logs"] == gone
+    (key,) = [r for r in open_server.template["Resources"].values() if r["Type"] == "AWS::KMS::Key"]
+    assert key["DeletionPolicy"] == "Delete"
+
+
 def test_every_table_that_can_be_recovered_is_kept_and_no_other(on_aws: Assembly) -> None:
     tables = on_aws.resources(TABLES)
     assert {path for path, t in tables.items() if "PointInTimeRecoverySpecification" in t} == (

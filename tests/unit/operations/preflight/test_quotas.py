@@ -121,7 +121,8 @@ def template(
     if reserved:
         function["ReservedConcurrentExecutions"] = reserved
     settings = [{"ThrottlingRateLimit": rate, "ThrottlingBurstLimit": burst}]
-    machine = {"EncryptionConfiguration": {"Type": "CUSTOMER_MANAGED_KMS_KEY"}} if key else {}
+    kind = "CUSTOMER_MANAGED_KMS_KEY" if key else "AWS_OWNED_KEY"
+    machine = {"EncryptionConfiguration": {"Type": kind}}
     return {
         "Resources": {
             "Stage": {
