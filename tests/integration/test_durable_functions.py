@@ -65,7 +65,7 @@ def test_a_tool_works_for_longer_than_its_function_may_run(client: Client, ledge
 def test_a_map_runs_each_item_once_and_keeps_their_order(client: Client, ledger: Path) -> None:
     numbers = [*range(1000), -1]
     task_id = client.start("squares", ledger=str(ledger), numbers=numbers, concurrency=20)
-    task = client.end(task_id)
+    task = client.end(task_id, 120)
     assert task["status"] == "completed", task
     *squares, failed = task["result"]["structuredContent"]
     assert squares == [str(number * number) for number in range(1000)]
