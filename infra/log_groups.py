@@ -16,7 +16,7 @@ def log_group(
     scope: Construct, construct_id: str, encryption: Encryption, name: str | None = None
 ) -> logs.LogGroup:
     """A log group. Its name begins with the stack's name, which the KMS key's policy requires,
-    unless it is given one that the policy knows (`EXECUTIONS`).
+    unless it is given one that the policy knows (`EXECUTION_LOGS`).
     """
     return logs.LogGroup(
         scope,

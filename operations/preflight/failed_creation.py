@@ -28,8 +28,10 @@ def find(deployment: Deployment) -> Finding:
         "then deletes it first:\n"
         f"    aws cloudformation update-termination-protection --region {deployment.region} \\\n"
         f"        --no-enable-termination-protection --stack-name {deployment.stack}\n"
-        "Its tables and log groups stay, empty and protected; they cost nothing. Their names begin "
-        f"with {deployment.stack}-.",
+        "Its tables and log groups stay, empty and protected; they cost nothing. "
+        f"Their names begin with {deployment.stack}-. The next creation makes others, so delete "
+        "these. With encryption=customer their key is scheduled for deletion. docs/data.md has the "
+        "commands (What outlives a stack).",
         refused=True,
     )
 

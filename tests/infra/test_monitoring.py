@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
@@ -12,6 +13,7 @@ from infra.figures import ANSWERED_AT_ONCE, COST, HEALTH
 from infra.monitoring_settings import MonitoringSettings
 from infra.saved_queries import QUERIES
 from infra.settings import Settings
+from infra.watched import Watched
 from mcp_tasks import metrics
 from tests.infra.assembly import Assembly
 from tests.infra.conftest import EMAIL, IAM, TOPIC
@@ -348,6 +350,15 @@ def test_a_query_reads_the_logs_that_it_is_about(open_server: Assembly, on_aws: 
     assert "mcp-tasks/integration errors" not in {
         q["Name"] for q in on_aws.resources(QUERY).values()
     }, "it has no log without access_log=on"
+
+
+def test_a_query_names_no_more_log_groups_than_one_may_read() -> None:
+    """CloudWatch Logs API reference, "StartQuery": fifty. The stack's own are among them."""
+    names = [*(f"Tools/t{number}/Worker" for number in range(60)), "Api", "Finish"]
+    groups: Any = {name: SimpleNamespace(log_group_name=name) for name in names}
+    read = Watched({}, groups, {}, {}, {}, groups).logs_of()
+    assert len(read) == 50
+    assert read[:3] == ["Api", "Finish", "Tools/t0/Worker"]
 
 
 def test_an_access_log_s_query_asks_for_its_fields(open_server: Assembly) -> None:

@@ -82,7 +82,7 @@ def test_step_functions_logs_errors_without_data(traced: Assembly) -> None:
         }, path
 
 
-def test_the_log_of_executions_is_kept_as_the_others_are(traced: Assembly) -> None:
+def test_the_log_of_executions_forgets_and_is_encrypted_as_the_others(traced: Assembly) -> None:
     """Under a name for which Step Functions need not lengthen a policy of the account."""
     group = traced.resources("AWS::Logs::LogGroup")["Executions/Logs"]
     assert group["LogGroupName"] == "/aws/vendedlogs/states/mcp-tasks"

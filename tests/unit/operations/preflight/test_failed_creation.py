@@ -16,6 +16,7 @@ def test_the_protection_of_a_failed_stack_has_to_go_first(account: Account, stat
     assert finding.refused
     assert "update-termination-protection --region eu-west-1" in finding.text
     assert "--no-enable-termination-protection --stack-name notes\n" in finding.text
+    assert "With encryption=customer their key is scheduled for deletion" in finding.text
 
 
 @pytest.mark.parametrize(
