@@ -12,7 +12,7 @@ import pytest
 
 from mcp_tasks.registry.catalogue import PACKAGE
 from tests.infra.assembly import Assembly
-from tests.infra.fork import write_fork
+from tests.infra.fork import BAD_PERMISSIONS, write_fork
 from tests.paths import PLATFORM_TOOLS, ROOT
 
 CONTEXT = json.loads((ROOT / "cdk.json").read_text())["context"] | {
@@ -30,6 +30,11 @@ EMAIL = "on-call@example.com"
 TRACED = {"tracing": "on", "execution_log": "on"}
 CERTIFICATE = "arn:aws:acm:eu-west-1:111122223333:certificate/1234abcd-12ab-34cd-56ef-1234567890ab"
 ZONE = "Z0123456789ABCDEFGHIJ"
+OTHER_LIMITS = {
+    **{"max_creations": "9", "max_polls": "3", "max_calls": "4", "max_ttl_days": "20"},
+    **{"max_subscriptions": "3", "max_new_subscriptions": "5"},
+    **{"max_body": "200000", "max_arguments": "100000"},
+}
 JOBS: dict[str, dict[str, str]] = {
     "aws": IAM,
     "local": {"profile": "local"},
@@ -78,7 +83,6 @@ JOBS: dict[str, dict[str, str]] = {
         "tool_metrics": "on",
         "encryption": "customer",
     },
-    "thrown away": {**IAM, "data": "destroy"},
     "earlier key": {**IAM, "earlier_keys": EARLIER_KEY},
     "given key": {**IAM, "encryption": GIVEN_KEY, "reserved": "off", "alarms": TOPIC},
     "traced": {**OAUTH, **ONE_ADDRESS, **TRACED, "encryption": "customer", "alarms": "off"},
@@ -100,14 +104,19 @@ JOBS: dict[str, dict[str, str]] = {
         "encryption": "customer",
         "earlier_keys": EARLIER_KEY,
         "alarms": EMAIL,
-        "budget": "50",
+        "budget": "1000000",
         "tool_metrics": "on",
         "rollout": "Linear10PercentEvery1Minute",
         "snapstart": "on",
         "origins": "https://app.example.com https://*.example.org",
+        "token_typ": "at+jwt",
+        **OTHER_LIMITS,
     },
-    "provisioned": {
-        **IAM,
+    "thrown away": {
+        "auth": "iam",
+        "principal": "role",
+        "quota_per": "role",
+        "companion_tools": "off",
         "provisioned": "1",
         "tracing": "on",
         "log_messages": "on",
@@ -124,7 +133,15 @@ JOBS: dict[str, dict[str, str]] = {
     "refused: no auth": {},
     "refused: path": {**OAUTH, "tools": "no tasks", "url": "https://cdn.example.com/~a/mcp"},
     "refused: scopes": {**IAM, "tools": "scopes"},
+    **{f"refused: {kind}": {**IAM, "tools": f"bad {kind}"} for kind in BAD_PERMISSIONS},
+    "refused: all actions": {**IAM, "tools": "all actions"},
 }
+VARIANTS = {
+    name: chosen
+    for name, chosen in JOBS.items()
+    if not name.startswith(("nothing accepted", "refused")) and "profile" not in chosen
+}
+"""What may be deployed to AWS: cdk-nag and cfn-lint read each (`test_variants.py`)."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -236,7 +253,9 @@ def many_wrapped(assemblies: dict[str, Assembly]) -> Assembly:
 
 @pytest.fixture(scope="session")
 def thrown_away(assemblies: dict[str, Assembly]) -> Assembly:
-    """`-c auth=iam -c data=destroy`."""
+    """`-c auth=iam -c data=destroy -c encryption=arn:aws:kms:... -c provisioned=1`, with traces and
+    messages.
+    """
     return _good(assemblies["thrown away"])
 
 

@@ -180,9 +180,35 @@ def close_all() -> None:
 '''
 
 
+GREEDY = '''
+from mcp_tasks import {kind}
+
+@{kind}({first}permissions={permissions})
+def greedy(text: str) -> str:
+    """Do something."""
+    return text
+'''
+BAD_PERMISSIONS = {"tool": "greedy", "prompt": "greedy", "resource": "n://{text}"}
+"""What declares a permission that is no policy statement, and its name."""
+
+
+def _write_greedy(folder: Path) -> None:
+    no_statement = [{"action": "s3:GetObject"}]
+    for kind, name in BAD_PERMISSIONS.items():
+        first = f'"{name}", ' if kind == "resource" else ""
+        text = GREEDY.format(kind=kind, first=first, permissions=no_statement)
+        (folder / f"bad {kind}").mkdir()
+        (folder / f"bad {kind}" / "greedy.py").write_text(text)
+    all_actions = [{"actions": ["s3:*"], "resources": ["arn:aws:s3:::texts/*"]}]
+    (folder / "all actions").mkdir()
+    (folder / "all actions" / "greedy.py").write_text(
+        GREEDY.format(kind="tool", first="", permissions=all_actions)
+    )
+
+
 def write_fork(folder: Path) -> Path:
-    """Write four tools folders: `fork`, with nearly all that there is, `no tasks`, `scopes`, and
-    `wrapped`, which wraps 36 state machines.
+    """Write tools folders: `fork`, with nearly all that there is, `no tasks`, `scopes`, `wrapped`,
+    which wraps 36 state machines, and those whose permissions are refused.
     """
     (folder / "fork" / "report").mkdir(parents=True)
     (folder / "fork" / "count.py").write_text(FUNCTION_TASK)
@@ -199,4 +225,5 @@ def write_fork(folder: Path) -> Path:
     (folder / "wrapped" / "legacy.py").write_text(MANY_WRAPPED)
     (folder / "scopes").mkdir()
     (folder / "scopes" / "close_all.py").write_text(SCOPES)
+    _write_greedy(folder)
     return folder

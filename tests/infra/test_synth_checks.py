@@ -5,25 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from infra.limit_options import LIMITS
-from infra.option import Option
-from infra.options import OPTIONS
 from tests.infra.assembly import Assembly
-from tests.infra.conftest import JOBS
+from tests.infra.conftest import VARIANTS
 
 NOTHING_ACCEPTED = ["nothing accepted", "nothing accepted, open", "nothing accepted, domain"]
-BAD = ("nothing accepted", "refused")
-GOOD = [name for name in JOBS if not name.startswith(BAD)]
-VALUES_ONLY = {
-    *("audience", "cell", "companion_tools", "hosts", "issuer", "principal", "quota_per"),
-    *("scope_prefix", "scopes", "stage", "token_typ", "url"),
-}
-"""Options that change what is in a template, and not which resources and properties it has."""
 CFN_LINT = "import sys, cfnlint.runner; sys.exit(cfnlint.runner.main())"
 
 
@@ -36,19 +25,8 @@ def _cfn_lint(*templates: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_every_option_that_shapes_a_template_is_in_one_that_both_tools_read() -> None:
-    """A new option has to be given to one of the jobs."""
-    shaping = {name for name in OPTIONS if name not in VALUES_ONLY | _names(LIMITS)}
-    given = {name for job in GOOD for name in JOBS[job]}
-    assert shaping <= given
-
-
-def _names(options: Iterable[Option]) -> set[str]:
-    return {each.name for each in options}
-
-
 def test_cfn_lint_finds_nothing(assemblies: dict[str, Assembly]) -> None:
-    templates = [assemblies[name].template_file for name in GOOD]
+    templates = [assemblies[name].template_file for name in VARIANTS]
     run = _cfn_lint(*templates)
     assert (run.stdout, run.returncode) == ("", 0)
 
@@ -87,7 +65,7 @@ def test_only_two_cfn_lint_rules_are_ignored(on_aws: Assembly, tmp_path: Path) -
         )
 
 
-@pytest.mark.parametrize("name", [name for name in GOOD if name != "open"])
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "open"])
 def test_cdk_nag_finds_nothing(assemblies: dict[str, Assembly], name: str) -> None:
     """Two are OAuth at API Gateway's own host, of which the CDK's CLI warns."""
     assert assemblies[name].error is None

@@ -15,6 +15,7 @@ from infra.tool_discovery import discover
 from mcp_tasks.server_identity import ServerIdentity
 from tests.infra.assembly import Assembly
 from tests.infra.conftest import CONTEXT, IAM
+from tests.infra.fork import BAD_PERMISSIONS
 from tests.paths import ROOT
 
 TOOL = '''
@@ -131,11 +132,11 @@ def _write(tools: Path, **modules: str) -> Path:
     return tools
 
 
-def test_two_tools_of_one_name_fail_the_synth(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("no_tools_left")
+def test_two_tools_of_one_name_are_refused(tmp_path: Path) -> None:
     text = TOOL.format(name="same", permissions=())
-    run = _synth(_write(tmp_path / "tools", first=text, second=text))
-    assert run.returncode == 1
-    assert run.stderr == ("error: two tools are named 'same': in tools.first and in tools.second\n")
+    with pytest.raises(ValueError, match=r"two tools are named 'same': in tools\.first and in "):
+        discover(_write(tmp_path / "tools", first=text, second=text))
 
 
 def test_a_module_that_fails_fails_the_synth(tmp_path: Path) -> None:
@@ -152,31 +153,24 @@ def test_a_bad_context_value_fails_the_synth(tmp_path: Path) -> None:
     assert run.stderr == "error: -c streaming=some: true or false\n"
 
 
-@pytest.mark.parametrize(
-    ("decorator", "name"),
-    [("tool(", "greedy"), ("prompt(", "greedy"), ('resource("n://{text}", ', "n://{text}")],
-    ids=["tool", "prompt", "resource"],
-)
+@pytest.mark.parametrize("kind", BAD_PERMISSIONS)
 def test_a_permission_that_is_no_policy_statement_fails_the_synth(
-    tmp_path: Path, decorator: str, name: str
+    assemblies: dict[str, Assembly], kind: str
 ) -> None:
-    text = TOOL.format(name="greedy", permissions=[{"action": "s3:GetObject"}])
-    text = text.replace("import tool", f"import {decorator.partition('(')[0]}")
-    run = _synth(_write(tmp_path / "tools", greedy=text.replace("tool(", decorator)))
-    assert run.returncode == 1
-    error = run.stderr.splitlines()[-1]  # a warning about byte code may come before it
-    assert error.startswith(f"error: {name}: permissions {{'action': 's3:GetObject'}}: ")
+    error = str(assemblies[f"refused: {kind}"].error)
+    wrong = f"{BAD_PERMISSIONS[kind]}: permissions {{'action': 's3:GetObject'}}: "
+    assert error.startswith(f"ValueError: {wrong}")
 
 
-def test_a_tool_that_asks_for_all_actions_of_a_service_fails_the_synth(tmp_path: Path) -> None:
+def test_a_tool_that_asks_for_all_actions_of_a_service_fails_the_synth(
+    assemblies: dict[str, Assembly],
+) -> None:
     """cdk-nag's finding; a wildcard in a resource is accepted as declared, one in an action not."""
-    permissions = [{"actions": ["s3:*"], "resources": ["arn:aws:s3:::texts/*"]}]
-    run = _synth(
-        _write(tmp_path / "tools", greedy=TOOL.format(name="greedy", permissions=permissions))
-    )
-    assert run.returncode != 0
-    assert "AwsSolutions-IAM5[Action::s3:*]" in run.stderr
-    assert "AwsSolutions-IAM5[Resource::arn:aws:s3:::texts/*]" not in run.stderr
+    refused = assemblies["refused: all actions"]
+    assert "ValidationFailed" in str(refused.error)
+    assert {finding for _, finding in refused.violations} == {
+        "AwsSolutions-IAM5[Action::s3:*]",
+    }
 
 
 def test_a_folder_without_tools_is_refused(tmp_path: Path) -> None:
