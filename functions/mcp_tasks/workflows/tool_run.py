@@ -103,7 +103,8 @@ class ToolRun:
         if "call" in output and not event.get("calls"):
             return {SUCCESSOR: answers}  # the execution has a definition without subtasks
         events = events_after(event, output)
-        if events <= MAX_EVENTS or not event.get("events"):
+        undoes = self._mode is Mode.UNDO  # in one execution: nothing starts another after it
+        if undoes or events <= MAX_EVENTS or not event.get("events"):
             return {**output, "events": events, "journal": bool(self._journal.records)}
         return {SUCCESSOR: answers}
 
