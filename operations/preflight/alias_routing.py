@@ -27,7 +27,7 @@ def find(deployment: Deployment) -> Finding:
     split = {}
     for name in _both(deployment, ALIAS):
         # A physical id is the alias's ARN: arn:aws:lambda:REGION:ACCOUNT:function:FUNCTION:ALIAS.
-        function, alias = _physical_id(deployment, name).split(":")[-2:]
+        function, alias = deployment.resource(name)["PhysicalResourceId"].split(":")[-2:]
         found = deployment.client("lambda").get_alias(FunctionName=function, Name=alias)
         weights = found.get("RoutingConfig", {}).get("AdditionalVersionWeights", {})
         if weights:
@@ -53,13 +53,6 @@ def _both(deployment: Deployment, kind: str) -> list[str]:
     return sorted(before & after)
 
 
-def _physical_id(deployment: Deployment, name: str) -> str:
-    found: str = deployment.client("cloudformation").describe_stack_resource(
-        StackName=deployment.stack, LogicalResourceId=name
-    )["StackResourceDetail"]["PhysicalResourceId"]
-    return found
-
-
 def _shifting(deployment: Deployment) -> bool:
     """Whether CodeDeploy has a deployment of the stack that has not ended."""
     resources: Mapping[str, Any] = deployment.deployed["Resources"]
@@ -67,8 +60,8 @@ def _shifting(deployment: Deployment) -> bool:
         if resource["Type"] == GROUP:
             application = resource["Properties"]["ApplicationName"]["Ref"]
             listed = deployment.client("codedeploy").list_deployments(
-                applicationName=_physical_id(deployment, application),
-                deploymentGroupName=_physical_id(deployment, name),
+                applicationName=deployment.resource(application)["PhysicalResourceId"],
+                deploymentGroupName=deployment.resource(name)["PhysicalResourceId"],
                 includeOnlyStatuses=list(RUNNING),
             )
             if listed["deployments"]:

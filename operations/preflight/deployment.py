@@ -62,6 +62,14 @@ class Deployment:
                 raise
             return {}
 
+    def resource(self, logical_id: str) -> dict[str, str]:
+        """A resource of the deployed stack (CloudFormation API reference,
+        "DescribeStackResource"). Raises ClientError and BotoCoreError."""
+        detail: dict[str, str] = self.client("cloudformation").describe_stack_resource(
+            StackName=self.stack, LogicalResourceId=logical_id
+        )["StackResourceDetail"]
+        return detail
+
 
 def account() -> tuple[Clients, str]:
     """Clients for the account and region that the CDK's CLI deploys to, and the region."""

@@ -82,11 +82,9 @@ def find(deployment: Deployment) -> Finding:
 
 
 def _running(deployment: Deployment, machine: str) -> bool:
-    detail = deployment.client("cloudformation").describe_stack_resource(
-        StackName=deployment.stack, LogicalResourceId=machine
-    )["StackResourceDetail"]
+    arn = deployment.resource(machine)["PhysicalResourceId"]
     found = deployment.client("stepfunctions").list_executions(
-        stateMachineArn=detail["PhysicalResourceId"], statusFilter="RUNNING", maxResults=1
+        stateMachineArn=arn, statusFilter="RUNNING", maxResults=1
     )
     return bool(found["executions"])
 

@@ -134,9 +134,7 @@ def _key(deployment: Deployment, encryption: str) -> str:
         for name, resource in deployment.deployed["Resources"].items()
         if resource["Type"] == "AWS::KMS::Key"
     )
-    detail = deployment.client("cloudformation").describe_stack_resource(
-        StackName=deployment.stack, LogicalResourceId=name
-    )["StackResourceDetail"]
+    detail = deployment.resource(name)
     _, partition, _, region, account, _ = detail["StackId"].split(":", 5)
     return f"arn:{partition}:kms:{region}:{account}:key/{detail['PhysicalResourceId']}"
 

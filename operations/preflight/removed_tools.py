@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..running_executions import STATE_MACHINE, running_executions
+from ..state_machine_metadata import state_machine_metadata
 from .check import Check, Finding
 from .deployment import Deployment, properties_of
 
@@ -57,7 +58,7 @@ def _arn_prefix(deployment: Deployment) -> str:
 def _is_deleting(deployment: Deployment, arn: str) -> bool:
     states = deployment.client("stepfunctions")
     try:
-        found = states.describe_state_machine(stateMachineArn=arn, includedData="METADATA_ONLY")
+        found = state_machine_metadata(states, arn)
     except states.exceptions.StateMachineDoesNotExist:
         return False
     return bool(found["status"] == "DELETING")

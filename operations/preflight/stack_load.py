@@ -14,10 +14,9 @@ from typing import Any, Final
 from mcp_tasks.environment import LIMITS
 from mcp_tasks.limits import Limits
 
+from ..state_machine_metadata import CUSTOMER_KEY
 from .deployment import properties_of
 
-CUSTOMER_KEY: Final = "CUSTOMER_MANAGED_KMS_KEY"
-"""The type of an `EncryptionConfiguration` of Step Functions."""
 REQUESTS_PER_TASK: Final = 11
 """A call and ten polls."""
 CHANGES_PER_TASK: Final = 12

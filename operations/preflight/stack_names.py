@@ -35,10 +35,10 @@ def find(deployment: Deployment) -> Finding:
         return Finding("")
     text = (
         f"the stack {alike[0]} is of the cell {cell}, too, and its name and {deployment.stack} "
-        "begin alike: the one would end, and could stop, the other's tasks. "
+        "begin alike: the one would end, and could stop, the other's tasks."
     )
     if deployment.deployed:
-        return Finding(f"WARNING: {text}Replace one of the two by a stack of another cell")
+        return Finding(f"WARNING: {text} Replace one of the two by a stack of another cell")
     return Finding(
         f"{text}\n\nGive this one a cell of its own, or a name that begins otherwise:\n"
         f"    make deploy ... cell={cell}2\n    make deploy ... stack=NAME",

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from infra.wrapped_state_machines import METADATA, Wrapped
 
+from ..state_machine_metadata import state_machine_metadata
 from .check import Check, Finding
 from .deployment import Deployment
 
@@ -36,9 +37,7 @@ def run(deployment: Deployment) -> Finding:
 def _refusal(deployment: Deployment, machine: Wrapped) -> str:
     states = deployment.client("stepfunctions")
     try:
-        found = states.describe_state_machine(
-            stateMachineArn=machine.arn, includedData="METADATA_ONLY"
-        )
+        found = state_machine_metadata(states, machine.arn)
     except states.exceptions.StateMachineDoesNotExist:
         return f"{machine.tool}: there is no {machine.arn}"
     if found["status"] == "DELETING":

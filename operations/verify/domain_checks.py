@@ -8,6 +8,7 @@ import warnings
 from typing import Final
 from urllib.parse import urlsplit
 
+from mcp_tasks.protocol.errors import ErrorCode
 from mcp_tasks.tasks.ids import cell_of, new_task_id
 
 from ..deployed_stack import DeployedStack
@@ -20,7 +21,6 @@ OLD_CIPHERS: Final = "ALL:@SECLEVEL=0"
 """OpenSSL 3 offers TLS 1.1 at this level only."""
 OTHER_VERSION: Final = frozenset({"UNSUPPORTED_PROTOCOL", "WRONG_VERSION_NUMBER"})
 """The host answered with a version that was not offered."""
-INVALID_PARAMS: Final = -32602
 
 
 def see_routing_rules(deployed: Deployed) -> str:
@@ -156,7 +156,7 @@ def find_a_task_without_its_header(deployed: Deployed) -> str:
     other = new_task_id("other" if first != "other" else "another")
     error = _get_without_header(deployed, other).messages[-1].get("error", {})
     said = f"{error.get('code')}: {error.get('message')}"
-    expect(error.get("code") == INVALID_PARAMS, f"a task of another cell: {said}")
+    expect(error.get("code") == ErrorCode.INVALID_PARAMS, f"a task of another cell: {said}")
     expect("Mcp-Name" in str(error.get("message")), f"the error does not name Mcp-Name: {said}")
     return f"the first cell is {first}; for a task of another one the error names Mcp-Name"
 

@@ -13,14 +13,15 @@ from infra.operation_options import AWS_MANAGED, OWN_KEY
 
 from ..deployed_stack import DeployedStack
 from ..running_executions import STATE_MACHINE
+from ..state_machine_metadata import state_machine_metadata
 from .account_checks import log_group
 from .check import Check, NotTried, expect
 from .data_checks import choices_of
 from .deployed import Deployed
+from .log_checks import TRACEBACKS
 
 OWN: Final = "Encryption"
 """How the logical id of the stack's own key begins. `log_messages` has another key."""
-TRACEBACKS: Final = "Tracebacks"
 EVENTS, ALARMS, BUDGETS = (f"{name}.amazonaws.com" for name in ("events", "cloudwatch", "budgets"))
 PUBLISH: Final = ("kms:GenerateDataKey", "kms:Decrypt")
 
@@ -119,8 +120,7 @@ def _of_log_group(stack: DeployedStack, name: str) -> Any:
 
 
 def _of_state_machine(stack: DeployedStack, arn: str) -> Any:
-    states = stack.client("stepfunctions")
-    found = states.describe_state_machine(stateMachineArn=arn, includedData="METADATA_ONLY")
+    found = state_machine_metadata(stack.client("stepfunctions"), arn)
     return found.get("encryptionConfiguration", {}).get("kmsKeyId")
 
 

@@ -14,6 +14,7 @@ from mcp_tasks.workflows.finish import END_FROM, ENDED
 
 from ..deployed_stack import DeployedStack
 from ..running_executions import STATE_MACHINE
+from ..state_machine_metadata import CUSTOMER_KEY, state_machine_metadata
 from .check import Check, NotTried, Problem, expect
 from .deployed import Deployed
 from .task_checks import TASK_SECONDS
@@ -137,10 +138,9 @@ def _source_of_end(stack: DeployedStack, machine: str, task_id: str, begun: int)
 
 
 def _has_a_key(stack: DeployedStack, machine: str) -> bool:
-    states = stack.client("stepfunctions")
-    found = states.describe_state_machine(stateMachineArn=machine, includedData="METADATA_ONLY")
+    found = state_machine_metadata(stack.client("stepfunctions"), machine)
     kind = found.get("encryptionConfiguration", {}).get("type")
-    return bool(kind == "CUSTOMER_MANAGED_KMS_KEY")
+    return bool(kind == CUSTOMER_KEY)
 
 
 def _line_of_finish(stack: DeployedStack, task_id: str, since: int) -> dict[str, Any]:

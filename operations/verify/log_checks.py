@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from mcp_tasks.environment import TRACEBACK_LOG_GROUP
 
 from ..deployed_stack import DeployedStack
 from ..running_executions import STATE_MACHINE
+from ..state_machine_metadata import state_machine_metadata
 from .account_checks import log_group
 from .check import Check, NotTried, expect
 from .deployed import Deployed
@@ -31,8 +31,9 @@ def see_execution_log(deployed: Deployed) -> str:
     group = groups[0]
     expect(group.startswith(VENDED), f"{group} is not under {VENDED}")
     count = 0
-    for machine in _state_machines(stack):
-        count += 1
+    states = stack.client("stepfunctions")
+    for arn in stack.physical_ids(STATE_MACHINE):
+        machine, count = state_machine_metadata(states, arn), count + 1
         name, logging = machine["name"], machine.get("loggingConfiguration", {})
         level = logging.get("level", "OFF")
         expect(level == "ERROR", f"{name} logs at {level}, not ERROR")
@@ -45,14 +46,6 @@ def see_execution_log(deployed: Deployed) -> str:
         there = any(f":log-group:{group}:" in f"{place}:" for place in places)
         expect(there, f"{name} logs to {', '.join(places)}, not to {group}")
     return f"{count} state machines log errors without data to {group}"
-
-
-def _state_machines(stack: DeployedStack) -> Iterator[dict[str, Any]]:
-    """Without the definitions, for which a key would be needed (Step Functions API reference,
-    "DescribeStateMachine", `includedData`)."""
-    states = stack.client("stepfunctions")
-    for arn in stack.physical_ids(STATE_MACHINE):
-        yield states.describe_state_machine(stateMachineArn=arn, includedData="METADATA_ONLY")
 
 
 def see_tracebacks_log(deployed: Deployed) -> str:

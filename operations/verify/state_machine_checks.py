@@ -16,6 +16,7 @@ from typing import Any, Final
 from botocore.exceptions import ClientError
 
 from ..running_executions import STATE_MACHINE
+from ..state_machine_metadata import state_machine_metadata
 from .check import Check, NotTried, Problem, expect
 from .deployed import Deployed
 from .waiting import attempts
@@ -105,10 +106,8 @@ def live_and_die(deployed: Deployed) -> str:
     states, machines = stack.client("stepfunctions"), stack.physical_ids(STATE_MACHINE)
     if not machines:
         raise NotTried("the stack has no state machine whose role could be used")
-    borrowed = states.describe_state_machine(
-        stateMachineArn=machines[0], includedData="METADATA_ONLY"
-    )
-    machine = Temporary.create(states, stack.name, borrowed["roleArn"])
+    role = state_machine_metadata(states, machines[0])["roleArn"]
+    machine = Temporary.create(states, stack.name, role)
     execution = ""
     try:
         started = states.start_execution(stateMachineArn=machine.arn, name="verify", input="{}")
