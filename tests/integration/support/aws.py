@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import boto3
@@ -82,6 +83,10 @@ def log_groups(logs: Any) -> list[str]:
 
 
 def log_lines(logs: Any, group: str, **arguments: Any) -> Iterator[str]:
-    """The messages of a log group. `arguments` are FilterLogEvents', such as `startTime`."""
-    for event in listed(logs, "filter_log_events", "events", logGroupName=group, **arguments):
-        yield event["message"]
+    """The messages of a log group. `arguments` are FilterLogEvents', such as `startTime`.
+
+    A group that was removed since it was listed has none: another test's stack may be in change.
+    """
+    with suppress(logs.exceptions.ResourceNotFoundException):
+        for event in listed(logs, "filter_log_events", "events", logGroupName=group, **arguments):
+            yield event["message"]

@@ -60,10 +60,15 @@ def book(task: TaskContext, greeting: str) -> str:
 
 @tool(task="optional", poll_every=QUICK, timeout=timedelta(minutes=2))
 def linger(
-    task: TaskContext, seconds: Annotated[int, Field(ge=0, le=90)], ask: bool = False
+    task: TaskContext,
+    seconds: Annotated[int, Field(ge=0, le=90)],
+    ask: bool = False,
+    quiet: Annotated[int, Field(ge=0, le=10)] = 0,
 ) -> str:
-    """Report every second, for longer than a connection lasts. With `ask`, ask for a name first."""
+    """Report every second, for longer than a connection lasts. With `ask`, ask for a name first;
+    `quiet` seconds pass before the first report."""
     name = who(task, "Hello") if ask else "nobody"
+    time.sleep(quiet)
     for second in range(seconds):
         task.report(f"second {second}", progress=second / seconds)
         time.sleep(1)
